@@ -1,0 +1,24 @@
+"""What every test gets: the transcript switch, and quiet, repeatable property tests."""
+
+from __future__ import annotations
+
+import pytest
+
+try:
+    import hypothesis
+except ImportError:  # the suite against PyTorch also runs where only torch and pytest are installed
+    pass
+else:
+    hypothesis.settings.register_profile(
+        "suite", deadline=None, derandomize=True, max_examples=100, database=None
+    )
+    hypothesis.settings.load_profile("suite")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the switch that rewrites transcripts to what the program now says."""
+    parser.addoption(
+        "--update-transcripts",
+        action="store_true",
+        help="write the actual output into the transcript files and README.md; read the diff",
+    )
