@@ -42,6 +42,11 @@ def is_ready(folder: Path, name: str) -> bool:
         return False
 
 
+def say(text: str) -> None:
+    """A line to the user; standard output belongs to the command that follows."""
+    print(f"tensorcli: {text}", file=sys.stderr, flush=True)
+
+
 def create(folder: Path) -> None:
     """An empty environment in `folder`, over the remains of an unfinished one."""
     if folder.exists():
@@ -51,6 +56,7 @@ def create(folder: Path) -> None:
                 "Remove it, or name another folder in TENSORCLI_VENV."
             )
         shutil.rmtree(folder)
+    say(f"preparing {folder} (once, about a minute)")
     folder.mkdir(parents=True)
     (folder / OURS).touch()
     try:
@@ -104,11 +110,12 @@ def prepare(folder: Path, name: str) -> None:
         fcntl.flock(held, fcntl.LOCK_EX)
         if is_ready(folder, name):
             return
-        print(f"tensorcli: preparing {folder} (once, about a minute)", file=sys.stderr, flush=True)
         usable = any(is_stamped_here(folder, other) for other in SETS)
         for other in SETS:
             (folder / f"ready-{other}").unlink(missing_ok=True)
-        if not usable:
+        if usable:
+            say(f"refreshing {folder}")
+        else:
             create(folder)
         install(folder, name, held.fileno())
         for included in list(SETS)[: list(SETS).index(name) + 1]:
@@ -133,7 +140,7 @@ def main(arguments: list[str]) -> int:
     try:
         prepare(folder, name)
     except (SetupFailed, OSError) as error:
-        print(f"tensorcli: {error}", file=sys.stderr)
+        say(str(error))
         return UNAVAILABLE
     except KeyboardInterrupt:
         return 130
