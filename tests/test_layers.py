@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LAYERS = [
     "engine.errors",
     "engine.dtypes",
+    "engine.modes",
     "engine.layout",
     "engine.device",
     "engine.backends",
