@@ -1,8 +1,14 @@
-"""What every test gets: the transcript switch, and quiet, repeatable property tests."""
+"""What every test gets: this checkout, the transcript switch, repeatable property tests."""
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
+
+# Processes that tests start run this checkout, wherever they run.
+os.environ["PYTHONPATH"] = str(Path(__file__).resolve().parent.parent)
 
 try:
     import hypothesis
