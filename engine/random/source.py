@@ -1,0 +1,194 @@
+"""The random generator's state: MT19937 words as PyTorch's CPU generator draws them.
+
+It must not know what is made of the words, nor of tensors.
+
+The words come from CPython's own MT19937, `_random.Random`: its import costs 0.2 ms and
+`getrandbits(32 * n)` is n words in order, 5 ns each. numpy.random would be 2 ns a word, but its
+import costs 17 to 22 ms, a fifth of a cold start, so it is asked for long draws only; the state
+moves between the two in about 60 us.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from _random import Random
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from engine.errors import TensorRuntimeError, TensorTypeError, TensorValueError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+DEFAULT_SEED = 67280421310721  # what torch.Generator() starts from
+STATE_BYTES = 5056
+BLOCK = 1 << 13  # words per block: what a block becomes stays in the second-level cache
+
+_WORDS = 624
+_WORD_MASK = 0xFFFFFFFF
+_SEED_MASK = 0xFFFFFFFFFFFFFFFF
+_LONG_DRAW = 1 << 16  # words from which numpy.random pays, once imported
+_VERY_LONG_DRAW = 1 << 22  # words from which importing it pays
+
+# The layout of torch.get_rng_state(): the seed, how many words are left and which is next, the
+# words widened to 64 bits, the kept normals (the float one is written by no CPU function).
+_STATE = np.dtype(
+    [
+        ("seed", "<u8"),
+        ("left", "<i4"),
+        ("seeded", "<i4"),
+        ("next", "<u8"),
+        ("words", "<u8", (_WORDS,)),
+        ("normal_x", "<f8"),
+        ("normal", "<f8"),
+        ("normal_rho", "<f8"),
+        ("normal_valid", "<i8"),
+        ("float_normal", "<f4"),
+        ("float_normal_valid", "<i4"),
+    ]
+)
+
+
+def _words_of_seed(seed: int) -> list[int]:
+    """The 624 words of Knuth's linear initialisation, from the low 32 bits of the seed."""
+    word = seed & _WORD_MASK
+    words = [word]
+    for index in range(1, _WORDS):
+        word = (1812433253 * (word ^ (word >> 30)) + index) & _WORD_MASK
+        words.append(word)
+    return words
+
+
+class Generator:
+    """PyTorch's CPU generator. With seed None it is seeded from entropy when first needed."""
+
+    __slots__ = ("_seed", "_source", "next_normal")
+
+    def __init__(self, seed: int | None = DEFAULT_SEED) -> None:
+        self._seed = 0
+        self._source: Random | None = None
+        self.next_normal: float | None = None  # the second of the last pair of serial normals
+        if seed is not None:
+            self.manual_seed(seed)
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Start again from a seed; negative seeds count from 2**64 down, as in PyTorch.
+
+        Raises ValueError outside -2**63 ... 2**64 - 1.
+        """
+        if not -(1 << 63) <= seed <= _SEED_MASK:
+            raise TensorValueError("Overflow when unpacking long long")
+        self._seed = seed & _SEED_MASK
+        source = Random()
+        source.setstate((*_words_of_seed(self._seed), _WORDS))
+        self._source = source
+        self.next_normal = None
+        return self
+
+    def seed(self) -> int:
+        """Start again from 64 bits of entropy and return them."""
+        self.manual_seed(int.from_bytes(os.urandom(8), "little"))
+        return self._seed
+
+    def initial_seed(self) -> int:
+        """The seed in use."""
+        self._ready()
+        return self._seed
+
+    def clone(self) -> Generator:
+        """A second generator in the same state."""
+        twin = Generator(None)
+        twin._source = Random()
+        twin._source.setstate(self._ready().getstate())
+        twin._seed = self._seed
+        twin.next_normal = self.next_normal
+        return twin
+
+    def get_state(self) -> NDArray[np.uint8]:
+        """The state as the 5056 bytes of torch.get_rng_state()."""
+        *words, used = self._ready().getstate()
+        state = np.zeros((), _STATE)
+        # Freshly seeded, torch's place in the block is 0; after 624 draws it is 624. Both mean
+        # that the next draw makes a new block.
+        fresh = used == _WORDS and words[0] == self._seed & _WORD_MASK
+        state["seed"] = self._seed
+        state["left"] = _WORDS + 1 - used
+        state["seeded"] = 1
+        state["next"] = 0 if fresh else used
+        state["words"] = words
+        if self.next_normal is not None:
+            state["normal"] = self.next_normal
+            state["normal_valid"] = 1
+        return np.frombuffer(state.tobytes(), np.uint8).copy()
+
+    def set_state(self, state: NDArray[np.uint8]) -> None:
+        """Take a state as get_state gives it.
+
+        Raises TypeError for another dtype, RuntimeError for another size or broken content.
+        """
+        if state.dtype != np.uint8:
+            raise TensorTypeError("RNG state must be a torch.ByteTensor")
+        if state.size != STATE_BYTES:
+            raise TensorRuntimeError(
+                f"Expected a CPUGeneratorImplState of size {STATE_BYTES} but found the input "
+                f"RNG state size to be {state.size}"
+            )
+        record = np.frombuffer(state.tobytes(), _STATE)[0]
+        left, after = int(record["left"]), int(record["next"])
+        if not (record["seeded"] and 0 < left <= _WORDS and after <= _WORDS):
+            raise TensorRuntimeError("Invalid mt19937 state")
+        words = (record["words"] & np.uint64(_WORD_MASK)).tolist()
+        source = Random()
+        source.setstate((*words, _WORDS if left == 1 else after))
+        self._source = source
+        self._seed = int(record["seed"])
+        self.next_normal = float(record["normal"]) if record["normal_valid"] else None
+
+    def words(self, count: int) -> NDArray[np.uint32]:
+        """The next `count` 32-bit words; the array is read-only."""
+        source = self._source
+        if source is None:
+            source = self._ready()
+        bits = source.getrandbits(32 * count) if count else 0
+        return np.frombuffer(bits.to_bytes(4 * count, "little"), np.uint32)
+
+    def uniform53(self) -> float:
+        """One float64 draw: 53 bits of two words, the first one high."""
+        pair = self._ready().getrandbits(64)
+        return (((pair & 0x1FFFFF) << 32) | (pair >> 32)) * 2.0**-53
+
+    def blocks(self, count: int, size: int = BLOCK) -> Iterator[NDArray[np.uint32]]:
+        """The next `count` words in blocks of `size`; to be read to the end."""
+        if count >= _VERY_LONG_DRAW or (count >= _LONG_DRAW and "numpy.random" in sys.modules):
+            yield from self._blocks_of_numpy(count, size)
+            return
+        while count > 0:
+            yield self.words(min(size, count))
+            count -= size
+
+    def _blocks_of_numpy(self, count: int, size: int) -> Iterator[NDArray[np.uint32]]:
+        from numpy.random import MT19937
+
+        source = self._ready()
+        *words, used = source.getstate()
+        numpys = MT19937(0)
+        key = np.array(words, np.uint32)
+        numpys.state = {"bit_generator": "MT19937", "state": {"key": key, "pos": used}}
+        try:
+            while count > 0:
+                yield numpys.random_raw(min(size, count)).astype(np.uint32)
+                count -= size
+        finally:
+            state = numpys.state["state"]
+            source.setstate((*state["key"].tolist(), int(state["pos"])))
+
+    def _ready(self) -> Random:
+        if self._source is None:
+            self.seed()
+        source = self._source
+        assert source is not None
+        return source
