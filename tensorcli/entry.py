@@ -1,0 +1,98 @@
+"""The console script: quick for eval and run, everything else goes to the typer app.
+
+Numpy's import is most of the time that `tensorcli eval "1+1"` takes, and typer's would double it
+(64 ms against 188 when measured), so ordinary command lines never load typer.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import NoReturn
+
+    from tensorcli.environment import Environment
+    from tensorcli.options import Request
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line and end the process."""
+    try:
+        status = run(sys.argv[1:] if arguments is None else arguments)
+    except KeyboardInterrupt:
+        status = 130
+    leave(status)
+
+
+def run(arguments: Sequence[str], environment: Environment | None = None) -> int:
+    """The exit status of a command line."""
+    if list(arguments) == ["--version"]:
+        from tensorcli import __version__
+
+        print(f"tensorcli {__version__}")
+        return 0
+    request = None
+    if arguments or not _has_keyboard(environment):
+        from tensorcli import options
+
+        request = options.parse(arguments)
+    if request is None:
+        from tensorcli import cli
+
+        return cli.run(arguments, environment)
+    return _execute(request, environment)
+
+
+def _execute(request: Request, environment: Environment | None) -> int:
+    if environment is None:
+        prepare_imports()
+    from tensorcli.execution import execute
+
+    if environment is None:
+        settle_collector()
+    return execute(request, environment)
+
+
+def prepare_imports() -> None:
+    """What makes numpy's import cheap: no collections while it runs, one BLAS thread at load.
+
+    Starting BLAS's threads costs more than a small program; the engine may raise their number
+    when a product is large, unless the variable was the user's own.
+    """
+    import gc
+
+    gc.disable()
+    if "OPENBLAS_NUM_THREADS" not in os.environ:
+        os.environ["OPENBLAS_NUM_THREADS"] = "1"
+        os.environ["TENSORCLI_BLAS_THREADS"] = "auto"
+
+
+def settle_collector() -> None:
+    """Take what was imported out of the collector's sight, and let graphs grow in peace.
+
+    The thresholds are those measured to bring a graph node from 2.3 to 1.4 µs.
+    """
+    import gc
+
+    gc.freeze()
+    gc.set_threshold(20000, 50, 1000)
+    gc.enable()
+
+
+def leave(status: int) -> NoReturn:
+    """Flush and end at once: tearing the interpreter down takes 10 ms that nobody needs."""
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        # A pipe that was closed, or a full disk that was already reported while writing.
+        pass
+    os._exit(status)
+
+
+def _has_keyboard(environment: Environment | None) -> bool:
+    stdin = sys.stdin if environment is None else environment.stdin
+    return stdin is not None and stdin.isatty()

@@ -1,0 +1,99 @@
+"""The world around a command: streams, terminal, folders, clock; tests put another in its place.
+
+It knows nothing of what is run. Settings are read from `variables` by settings.py.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import TextIO
+
+
+class Environment:
+    """One replaceable object for everything that a command takes from its surroundings."""
+
+    __slots__ = ("clock", "fixed_width", "stderr", "stdin", "stdout", "variables")
+
+    def __init__(
+        self,
+        *,
+        stdin: TextIO,
+        stdout: TextIO,
+        stderr: TextIO,
+        variables: Mapping[str, str],
+        width: int | None = None,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self.stdin = stdin
+        self.stdout = stdout
+        self.stderr = stderr
+        self.variables = variables
+        self.fixed_width = width
+        self.clock = clock
+
+    def width(self) -> int:
+        """The columns of the terminal: COLUMNS, else what the terminal says, else 80."""
+        if self.fixed_width is not None:
+            return self.fixed_width
+        columns = self.variables.get("COLUMNS", "")
+        if columns.isdigit() and int(columns) > 0:
+            return int(columns)
+        for stream in (self.stdout, self.stderr):
+            try:
+                return os.get_terminal_size(stream.fileno()).columns or 80
+            except (OSError, ValueError):
+                continue
+        return 80
+
+    def colour(self, stream: TextIO, when: str) -> bool:
+        """Whether a stream gets colour: the flag, then the variables, then what the stream is."""
+        if when != "auto":
+            return when == "always"
+        if self.variables.get("NO_COLOR"):
+            return False
+        for name in ("FORCE_COLOR", "CLICOLOR_FORCE"):
+            if self.variables.get(name, "0") not in ("", "0"):
+                return True
+        return is_terminal(stream) and self.variables.get("TERM") != "dumb"
+
+    def config_folder(self) -> str:
+        return self._folder("XDG_CONFIG_HOME", ".config")
+
+    def state_folder(self) -> str:
+        return self._folder("XDG_STATE_HOME", ".local/state")
+
+    def _folder(self, variable: str, below_home: str) -> str:
+        base = self.variables.get(variable, "")
+        if not os.path.isabs(base):
+            home = self.variables.get("HOME") or os.path.expanduser("~")
+            base = os.path.join(home, below_home)
+        return os.path.join(base, "tensorcli")
+
+
+def is_terminal(stream: TextIO) -> bool:
+    try:
+        return stream.isatty()
+    except ValueError:
+        return False  # closed
+
+
+def of_process() -> Environment:
+    """The environment of this process; text that its streams cannot encode is escaped."""
+    streams: list[TextIO] = []
+    for stream, mode in ((sys.stdin, "r"), (sys.stdout, "w"), (sys.stderr, "w")):
+        if stream is None:
+            # The parent closed the descriptor; Python then has no stream at all.
+            stream = open(os.devnull, mode)  # noqa: SIM115 - lives as long as the process
+        streams.append(stream)
+    stdin, stdout, stderr = streams
+    for stream in (stdout, stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+    return Environment(stdin=stdin, stdout=stdout, stderr=stderr, variables=os.environ)

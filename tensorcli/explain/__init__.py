@@ -1,0 +1,3 @@
+"""From values to explanations: results that say why; knows the engine, renders nothing."""
+
+from __future__ import annotations

@@ -1,0 +1,71 @@
+"""layout(x): how a tensor lies in memory, whose view it is, and what breaks its contiguity."""
+
+from __future__ import annotations
+
+from engine.tensor import Tensor
+from tensorcli.explain.names import name_of, sharing
+from tensorcli.results import LayoutResult
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def explain(
+    tensor: Tensor, name: str | None, names: Mapping[str, object], line: int | None
+) -> LayoutResult:
+    """The layout of a tensor; `name` is how the program wrote it."""
+    layout = tensor.layout
+    wanted = row_major(layout.shape)
+    size = tensor.dtype.itemsize
+    return LayoutResult(
+        line=line,
+        name=name,
+        dtype=tensor.dtype.name,
+        device=str(tensor.device),
+        shape=layout.shape,
+        stride=layout.strides,
+        storage_offset=tensor.offset,
+        numel=layout.numel,
+        contiguous=layout.contiguous,
+        contiguous_strides=wanted,
+        first_break=None if layout.contiguous else first_break(layout.shape, layout.strides),
+        bytes=layout.numel * size,
+        storage_bytes=tensor.storage.nbytes,
+        view_of=view_of(tensor, names),
+        shares=tuple(other for other, value in sharing(tensor, names)),
+    )
+
+
+def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides of a contiguous tensor of that shape, as PyTorch counts them."""
+    strides: list[int] = []
+    step = 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= max(size, 1)
+    return tuple(reversed(strides))
+
+
+def first_break(shape: tuple[int, ...], strides: tuple[int, ...]) -> int | None:
+    """The last dimension whose stride is not what the sizes to its right ask for."""
+    step = 1
+    for dim in range(len(shape) - 1, -1, -1):
+        if shape[dim] == 1:
+            continue
+        if strides[dim] != step:
+            return dim
+        step *= shape[dim]
+    return None
+
+
+def view_of(tensor: Tensor, names: Mapping[str, object]) -> str | None:
+    """The variable that this is a view of; 'a temporary' where its base has no name; else None."""
+    base = tensor.base
+    if base is None:
+        return None
+    name = name_of(base, names)
+    if name is not None:
+        return name
+    others = [other for other, value in sharing(tensor, names) if value.base is None]
+    return others[0] if others else "a temporary"

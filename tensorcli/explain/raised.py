@@ -1,0 +1,78 @@
+"""From an exception to a diagnostic: its public type, its place, what its operands were."""
+
+from __future__ import annotations
+
+import builtins
+
+from engine.errors import EngineError, public_type
+from tensorcli.diagnostics import Diagnostic
+from tensorcli.explain import mismatch
+from tensorcli.language import errors
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tensorcli.language.limits import LimitReached
+
+# The kind of mistake, for programs that read errors; the engine's errors bring their own.
+CODES: dict[type[BaseException], str] = {
+    NameError: "name",
+    AttributeError: "attribute",
+    ImportError: "import",
+    AssertionError: "assertion",
+    ZeroDivisionError: "zero-division",
+    OverflowError: "overflow",
+    IndexError: "index",
+    KeyError: "key",
+    TypeError: "type",
+    ValueError: "value",
+    NotImplementedError: "not-implemented",
+    OSError: "file",
+    RuntimeError: "runtime",
+}
+
+_PUBLIC = {
+    kind
+    for kind in vars(builtins).values()
+    if isinstance(kind, type) and issubclass(kind, Exception)
+}
+
+
+def diagnostic_of(exc: Exception) -> Diagnostic:
+    """What an exception of the program says, with what the operands have to do with it."""
+    where = errors.where(exc)
+    notes = [str(hint) for hint in errors.hints(exc)]
+    diagnostic = Diagnostic(
+        code_of(exc),
+        type_of(exc),
+        str(exc),
+        None if where is None else where.span,
+        notes=[note for note in notes if note],
+    )
+    return diagnostic if where is None else mismatch.with_reasons(diagnostic, exc, where)
+
+
+def type_of(exc: BaseException) -> str:
+    """The class as PyTorch or Python would show it: never one of numpy's or ours."""
+    if isinstance(exc, EngineError):
+        return public_type(exc)
+    for kind in type(exc).__mro__:
+        if kind in _PUBLIC:
+            return kind.__name__
+    return type(exc).__name__
+
+
+def code_of(exc: BaseException) -> str:
+    if isinstance(exc, EngineError) and exc.code != "error":
+        return exc.code
+    return next((code for kind, code in CODES.items() if isinstance(exc, kind)), "error")
+
+
+def limit_diagnostic(limit: LimitReached, line: int | None) -> Diagnostic:
+    """A limit that was reached; where no place is known, the line that was running."""
+    from tensorcli.diagnostics import Span
+
+    where = errors.where(limit)
+    span = where.span if where is not None else None
+    if span is None and line is not None:
+        span = Span(line, 1, line, 1)
+    return Diagnostic(f"limit-{limit.kind}", "LimitError", limit.message, span)

@@ -1,0 +1,153 @@
+"""Explanations as lines in pieces, the same for plain and rich text; numbers in a few digits."""
+
+from __future__ import annotations
+
+from tensorcli import results
+from tensorcli.render.lines import table
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from tensorcli.render.lines import Line, Piece
+
+
+def number(value: float | None) -> str:
+    """Four significant digits, without the zeros that say nothing."""
+    return "-" if value is None else f"{value:.4g}"
+
+
+def size_text(count: int) -> str:
+    """A number of bytes for people: 48 B, 1.5 KiB."""
+    if count < 1024:
+        return f"{count} B"
+    value, power = count / 1024, 0
+    while value >= 1000 and power < 3:
+        value, power = value / 1024, power + 1
+    return f"{value:.3g} {('KiB', 'MiB', 'GiB', 'TiB')[power]}"
+
+
+def tuple_text(values: Sequence[int]) -> str:
+    return f"({', '.join(map(str, values))}{',' if len(values) == 1 else ''})"
+
+
+def _pairs(pairs: Sequence[tuple[str, str]]) -> list[Line]:
+    longest = max(len(title) for title, _ in pairs)
+    return [[(f"{title:<{longest}}  ", "head"), (text, "")] for title, text in pairs]
+
+
+def layout_lines(result: results.LayoutResult, width: int) -> list[Line]:
+    pairs = [
+        ("shape", f"{list(result.shape)}  {result.dtype}, {result.device}"),
+        ("strides", tuple_text(result.stride)),
+        ("offset", str(result.storage_offset)),
+        ("contiguous", _contiguity(result)),
+        ("memory", _memory(result)),
+    ]
+    if result.view_of is not None:
+        pairs.append(("view of", result.view_of))
+    if result.shares:
+        pairs.append(("shared with", ", ".join(result.shares)))
+    return _pairs(pairs)
+
+
+def _contiguity(result: results.LayoutResult) -> str:
+    dim = result.first_break
+    if dim is None:
+        return "yes"
+    return (
+        f"no: dim {dim} has stride {result.stride[dim]}, "
+        f"row-major order needs {result.contiguous_strides[dim]}"
+    )
+
+
+def _memory(result: results.LayoutResult) -> str:
+    text = size_text(result.bytes)
+    if result.storage_bytes is not None and result.storage_bytes != result.bytes:
+        text += f" of a storage of {size_text(result.storage_bytes)}"
+    return text
+
+
+def summary_piece(summary: results.Summary | None) -> Piece:
+    """A tensor's values in a few words, flags for what is not finite."""
+    if summary is None:
+        return "None", "bad"
+    flags = [f"{name}!" for name, n in (("NaN", summary.nan), ("Inf", summary.inf)) if n]
+    if summary.minimum is None or summary.maximum is None:
+        text = "no elements" if summary.count == 0 else ""
+    elif summary.minimum == summary.maximum:
+        text = number(summary.minimum)
+    else:
+        text = f"{number(summary.minimum)} .. {number(summary.maximum)}"
+    return " ".join(filter(None, [text, *flags])), "bad" if flags else ""
+
+
+def gradient_lines(result: results.GradientsResult, width: int) -> list[Line]:
+    if not result.rows:
+        return [[("no named leaf requires a gradient", "dim")]]
+    head = ("leaf", "shape", "value", "grad", "norm", "times")
+    rows = [
+        (
+            (row.name, "name"),
+            (str(list(row.shape)), ""),
+            summary_piece(row.value),
+            summary_piece(row.gradient),
+            ("-" if row.gradient is None else number(row.gradient.norm), ""),
+            ("-" if row.accumulated is None else str(row.accumulated), _times_role(row)),
+        )
+        for row in result.rows
+    ]
+    return table(head, rows, width)
+
+
+def _times_role(row: results.GradientRow) -> str:
+    """More than one accumulation without zeroing is how wrong gradients usually come about."""
+    return "warn" if row.accumulated is not None and row.accumulated > 1 else ""
+
+
+def precision_lines(result: results.PrecisionResult, width: int) -> list[Line]:
+    if not result.asked:
+        return [_loss_line(result.source_dtype, row) for row in result.rows]
+    head = ("dtype", "exact", "max abs", "max rel", "max ulp", "overflow", "subnormal", "to zero")
+    rows = [
+        (
+            (row.dtype, "name"),
+            (_share(row.exact, row.count), ""),
+            (number(row.max_absolute), ""),
+            (number(row.max_relative), ""),
+            (number(row.max_ulp), ""),
+            (str(row.overflowed), "bad" if row.overflowed else ""),
+            (str(row.subnormal), "warn" if row.subnormal else ""),
+            (str(row.zeroed), "bad" if row.zeroed else ""),
+        )
+        for row in result.rows
+    ]
+    return table(head, rows, width)
+
+
+def _share(part: int, whole: int) -> str:
+    return "-" if whole == 0 else "all" if part == whole else f"{100 * part / whole:.3g} %"
+
+
+def _loss_line(source: str, row: results.PrecisionRow) -> Line:
+    """The line after a cast that lost something."""
+    parts = [f"{row.count - row.exact} of {row.count} values rounded"]
+    if row.max_absolute:
+        parts.append(f"largest error {number(row.max_absolute)}")
+        parts.append(f"relative {number(row.max_relative)}")
+    counts = (
+        ("overflowed", row.overflowed),
+        ("became subnormal", row.subnormal),
+        ("went to zero", row.zeroed),
+    )
+    parts += [f"{count} {what}" for what, count in counts if count]
+    role = "bad" if row.overflowed or row.zeroed else "warn"
+    return [(f"{source} to {row.dtype}: ", "dim"), (" · ".join(parts), role)]
+
+
+LINES: dict[type, Callable[[Any, int], list[Line]]] = {
+    results.LayoutResult: layout_lines,
+    results.GradientsResult: gradient_lines,
+    results.PrecisionResult: precision_lines,
+}

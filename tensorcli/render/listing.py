@@ -1,0 +1,105 @@
+"""Lists and pages that belong to no program: commands, operations, names, assignments."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tensorcli import results
+from tensorcli.render import lines, rich
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tensorcli.commands import Table
+    from tensorcli.reference import Entry
+    from tensorcli.render.lines import Line
+
+__all__ = ["Line", "binding", "page", "painted", "table"]
+
+painted = rich.painted
+
+
+def table(content: Table, width: int) -> list[Line]:
+    """Rows with the first column as names, the last one cut at the terminal's edge."""
+    if not content.rows:
+        return [[(content.empty, "dim")]]
+    first = max(lines.cells(row[0]) for row in content.rows)
+    listed: list[Line] = []
+    for name, *rest in content.rows:
+        text = shortened(lines.visible("  ".join(rest)), max(width - first - 2, 10))
+        space = " " * (first - lines.cells(name) + 2)
+        listed.append([(lines.visible(name), "name"), (space, ""), (text, "")])
+    return listed
+
+
+def page(entry: Entry, width: int, example: Sequence[str] = ()) -> list[Line]:
+    """The reference page of an operation; `example` is what its example printed."""
+    listed: list[Line] = [[(entry.signature, "strong")]]
+    listed += [[("  " + text, "")] for text in entry.doc.split("\n")] if entry.doc else []
+    listed.append([])
+    facts = [("also", ", ".join(entry.spellings)), ("memory", entry.view)]
+    if entry.saves is not None:
+        facts.append(("backward keeps", ", ".join(entry.saves) or "nothing"))
+    if entry.data_dependent:
+        facts.append(("meta", "not on meta tensors: the result depends on values"))
+    for title, text in facts:
+        if text:
+            listed += _wrapped(title, text, width)
+    if entry.example:
+        listed.append([("  example", "dim"), (" " * 9, ""), (entry.example, "")])
+        listed += [[(" " * 18, ""), (text, "good")] for text in example]
+    return listed
+
+
+def _wrapped(title: str, text: str, width: int) -> list[Line]:
+    """A titled paragraph with a hanging indent."""
+    from textwrap import wrap
+
+    rows = wrap(text, max(width - 18, 20), break_long_words=False, break_on_hyphens=False)
+    first, *more = rows or [""]
+    return [
+        [(f"  {title:<16}", "dim"), (first, "")],
+        *([(" " * 18, ""), (row, "")] for row in more),
+    ]
+
+
+def binding(name: str, value: object, names: Mapping[str, object], width: int) -> Line:
+    """One line for an assignment: the value where it fits, what it is where it does not."""
+    from engine.tensor import Tensor
+
+    room = width - lines.cells(name) - 3
+    if isinstance(value, Tensor):
+        return _tensor_binding(name, value, names, room)
+    from tensorcli.language.value_text import repr_of
+
+    text = shortened(lines.visible(repr_of(value)), max(room, 10))
+    return [(name, "name"), (" = ", "dim"), (text, "")]
+
+
+def _tensor_binding(name: str, value: object, names: Mapping[str, object], room: int) -> Line:
+    from engine.printing import tensor_text
+    from engine.tensor import Tensor
+
+    assert isinstance(value, Tensor)
+    others = {other: held for other, held in names.items() if held is not value}
+    facts = rich.tensor_line(results.TensorResult(value, None, True, others), 10_000)[0]
+    small = value.numel() <= 16 and str(value.device) == "cpu"
+    text = tensor_text(value) if small else ""
+    if text and "\n" not in text and len(text) <= room:
+        return [(name, "name"), (" = ", "dim"), (text, "")]
+    cut: Line = [(name, "name"), (" : ", "dim")]
+    for piece, role in facts:
+        room -= lines.cells(piece)
+        if room < 0:
+            break
+        cut.append((piece, role))
+    return cut
+
+
+def shortened(text: str, room: int) -> str:
+    """The text, or as much of it as fits with dots after it."""
+    if lines.cells(text) <= room:
+        return text
+    while text and lines.cells(text) > room - 3:
+        text = text[: room - 3] if len(text) > room - 3 else text[:-1]
+    return text + "..."

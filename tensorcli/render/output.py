@@ -1,0 +1,108 @@
+"""Where results go: to standard output and error, each in the rendering that suits it."""
+
+from __future__ import annotations
+
+from tensorcli import results
+from tensorcli.environment import is_terminal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TextIO
+
+    from tensorcli.environment import Environment
+    from tensorcli.settings import Settings
+
+
+class OutputFailed(BaseException):
+    """A stream cannot be written; no exception of the language, so no program can catch it.
+
+    `closed`: nobody reads any more, which is no mistake.
+    """
+
+    def __init__(self, message: str, closed: bool) -> None:
+        super().__init__(message)
+        self.message = message
+        self.closed = closed
+
+
+class Output:
+    """Renders and writes results as they happen.
+
+    `file` is the file that is being run; None for expressions. `flush_each`: records go out one
+    by one, so that whoever reads a running script sees them when they happen.
+    """
+
+    __slots__ = ("_environment", "_format", "_full", "_json", "_settings", "file", "flush_each")
+
+    def __init__(self, environment: Environment, settings: Settings) -> None:
+        self._environment = environment
+        self._settings = settings
+        self._format = settings.format
+        self._json = settings.format == "json"
+        self._full = settings.full
+        self.file: str | None = None
+        self.flush_each = False
+
+    def emit(self, result: results.Result) -> None:
+        """Write one result where it belongs."""
+        kind = type(result)
+        if self._json:
+            from tensorcli.render.json import record
+
+            self._write(self._environment.stdout, record(result, self.file, self._full) + "\n")
+            if self.flush_each:
+                self.flush()
+        elif kind is results.ErrorResult or kind is results.WarningResult:
+            self.flush()
+            self._write(self._environment.stderr, self._text(result, self._environment.stderr))
+            self._flush(self._environment.stderr)
+        elif result.shown:
+            stdout = self._environment.stdout
+            if isinstance(result, results.GradientsResult) and not result.asked:
+                if not self.is_rich(stdout):
+                    return
+            self._write(stdout, self._text(result, stdout))
+            if self.flush_each:
+                self.flush()
+
+    def end(self) -> None:
+        """The file is done."""
+        if self._json and self.file is not None:
+            from tensorcli.render.json import end_record
+
+            self._write(self._environment.stdout, end_record(self.file) + "\n")
+        self.flush()
+
+    def is_rich(self, stream: TextIO) -> bool:
+        """Each stream by itself: a terminal gets rich text, a pipe plain."""
+        return self._format == "rich" or (self._format == "auto" and is_terminal(stream))
+
+    def _text(self, result: results.Result, stream: TextIO) -> str:
+        width = self._environment.width()
+        if not self.is_rich(stream):
+            from tensorcli.render import plain
+
+            return plain.text(result, width, self.file)
+        from tensorcli.render import rich
+
+        colour = self._environment.colour(stream, self._settings.color)
+        return rich.text(result, width, self.file, colour)
+
+    def flush(self) -> None:
+        self._flush(self._environment.stdout)
+
+    def _write(self, stream: TextIO, text: str) -> None:
+        try:
+            stream.write(text)
+        except OSError as error:
+            raise _failed(error) from None
+
+    def _flush(self, stream: TextIO) -> None:
+        try:
+            stream.flush()
+        except OSError as error:
+            raise _failed(error) from None
+
+
+def _failed(error: OSError) -> OutputFailed:
+    return OutputFailed(f"cannot write: {error.strerror}", isinstance(error, BrokenPipeError))

@@ -1,0 +1,117 @@
+"""Results for a terminal: the plain text, and beside it what a person would ask next, in colour.
+
+The only module that imports rich, and only when there is something to colour.
+"""
+
+from __future__ import annotations
+
+from tensorcli import results
+from tensorcli.render import plain
+from tensorcli.render.explanation import size_text, tuple_text
+from tensorcli.render.lines import cells, plain_text, visible
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+    from tensorcli.render.lines import Line, Piece
+
+STYLES = {
+    "dim": "dim",
+    "head": "dim",
+    "name": "cyan",
+    "good": "green",
+    "fix": "green",
+    "warn": "yellow",
+    "bad": "bold red",
+    "strong": "bold",
+    "mark": "bold red",
+    "label": "cyan",
+}
+
+
+def text(result: results.Result, width: int, file: str | None, colour: bool) -> str:
+    """A result as text for a terminal, final newline included."""
+    kind = type(result)
+    if kind is results.TensorResult:
+        line = tensor_line(result, width)  # type: ignore[arg-type]  # its type was just compared
+        return plain.text(result, width, file) + painted(line, colour)
+    if kind is results.PrintResult or kind is results.ValueResult:
+        return visible(plain.text(result, width, file), keep="\n\t")
+    if kind is results.ErrorResult:
+        from tensorcli.render.snippet import diagnostic_lines
+
+        assert isinstance(result, results.ErrorResult)
+        return painted(diagnostic_lines(result.diagnostic, result.source, file, width), colour)
+    return painted(plain.explanation_lines(result, width, file), colour)
+
+
+def painted(lines: Sequence[Line], colour: bool) -> str:
+    """The lines with their roles as colours."""
+    if not colour:
+        return plain_text(lines)
+    from io import StringIO
+
+    from rich.console import Console
+    from rich.text import Text
+
+    buffer = StringIO()
+    console = Console(
+        file=buffer,
+        force_terminal=True,
+        color_system="standard",
+        width=10_000,
+        legacy_windows=False,
+    )
+    for line in lines:
+        assembled = Text(no_wrap=True)
+        for piece, role in line:
+            assembled.append(piece, STYLES.get(role))
+        assembled.rstrip()
+        console.print(assembled, soft_wrap=True, markup=False, highlight=False, emoji=False)
+    return buffer.getvalue()
+
+
+def tensor_line(result: results.TensorResult, width: int) -> list[Line]:
+    """The dim line under a tensor, wrapped between its parts where the terminal is narrow."""
+    return _wrapped(list(_parts(result.value, result.names)), width)
+
+
+def _parts(tensor: Any, names: Any) -> Iterable[Piece]:
+    from tensorcli.explain.layout import view_of
+    from tensorcli.explain.summary import not_finite
+
+    layout = tensor.layout
+    yield f"{tensor.dtype.name} {list(layout.shape)}", "dim"
+    if layout.ndim:
+        yield f"strides {tuple_text(layout.strides)}", "dim"
+        yield "contiguous" if layout.contiguous else "not contiguous", "dim"
+    base = view_of(tensor, names)
+    if base is not None:
+        yield f"view of {visible(base)}", "dim"
+    yield str(tensor.device), "dim"
+    yield size_text(layout.numel * tensor.dtype.itemsize), "dim"
+    if tensor.requires_grad:
+        node = tensor.grad_fn
+        yield "requires grad" if node is None else f"grad by {node.name}", "dim"
+    nan, inf = not_finite(tensor)
+    if nan:
+        yield "NaN!", "bad"
+    if inf:
+        yield "Inf!", "bad"
+
+
+def _wrapped(parts: Sequence[Piece], width: int) -> list[Line]:
+    lines: list[Line] = [[]]
+    used = 0
+    for text_, role in parts:
+        if lines[-1] and used + 3 + cells(text_) > width:
+            lines.append([("  ", "")])
+            used = 2
+        elif lines[-1]:
+            lines[-1].append((" · ", "dim"))
+            used += 3
+        lines[-1].append((text_, role))
+        used += cells(text_)
+    return lines

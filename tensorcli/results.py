@@ -1,0 +1,265 @@
+"""What an evaluation yields, as data; no text is made here, and nothing knows how it is shown.
+
+Plain slotted classes rather than dataclasses: these are on the start-up path, and each dataclass
+costs a third of a millisecond to define.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from engine.tensor import Tensor
+    from tensorcli.diagnostics import Diagnostic
+
+
+class Result:
+    """One thing that happened. `line` is None where there is none, as for a missing file.
+
+    `shown` is the selection rule's answer for people's renderings; json emits everything.
+    """
+
+    __slots__ = ("line", "shown")
+
+    def __init__(self, line: int | None, shown: bool = True) -> None:
+        self.line = line
+        self.shown = shown
+
+
+class TensorResult(Result):
+    """An expression statement whose value is a tensor.
+
+    `names` are the session's variables at that moment: a rendering may say of which this is a view.
+    """
+
+    __slots__ = ("names", "value")
+
+    def __init__(
+        self, value: Tensor, line: int | None, shown: bool = True, names: Mapping[str, object] = {}
+    ) -> None:
+        self.line = line
+        self.shown = shown
+        self.value = value
+        self.names = names
+
+
+class ValueResult(Result):
+    """An expression statement with any other value but None."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: object, line: int | None, shown: bool = True) -> None:
+        self.line = line
+        self.shown = shown
+        self.value = value
+
+
+class PrintResult(Result):
+    """One print call; `text` ends with what the call's `end` was."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str, line: int | None) -> None:
+        self.line = line
+        self.shown = True
+        self.text = text
+
+
+class WarningResult(Result):
+    """PyTorch warns here."""
+
+    __slots__ = ("message",)
+
+    def __init__(self, message: str, line: int | None) -> None:
+        self.line = line
+        self.shown = True
+        self.message = message
+
+
+class ErrorResult(Result):
+    """The error that ended the program, or stopped it from starting."""
+
+    __slots__ = ("diagnostic", "source")
+
+    def __init__(self, diagnostic: Diagnostic, source: str | None = None) -> None:
+        self.line = None if diagnostic.span is None else diagnostic.span.line
+        self.shown = True
+        self.diagnostic = diagnostic
+        self.source = source
+
+
+class LayoutResult(Result):
+    """How a tensor lies in memory; strides and offsets in elements."""
+
+    __slots__ = (
+        "bytes",
+        "contiguous",
+        "contiguous_strides",
+        "device",
+        "dtype",
+        "first_break",
+        "name",
+        "numel",
+        "shape",
+        "shares",
+        "storage_bytes",
+        "storage_offset",
+        "stride",
+        "view_of",
+    )
+
+    def __init__(
+        self,
+        *,
+        line: int | None,
+        name: str | None,
+        dtype: str,
+        device: str,
+        shape: tuple[int, ...],
+        stride: tuple[int, ...],
+        storage_offset: int,
+        numel: int,
+        contiguous: bool,
+        contiguous_strides: tuple[int, ...],
+        first_break: int | None,
+        bytes: int,
+        storage_bytes: int | None,
+        view_of: str | None,
+        shares: tuple[str, ...],
+    ) -> None:
+        self.line = line
+        self.shown = True
+        self.name = name
+        self.dtype = dtype
+        self.device = device
+        self.shape = shape
+        self.stride = stride
+        self.storage_offset = storage_offset
+        self.numel = numel
+        self.contiguous = contiguous
+        self.contiguous_strides = contiguous_strides
+        self.first_break = first_break
+        self.bytes = bytes
+        self.storage_bytes = storage_bytes
+        self.view_of = view_of
+        self.shares = shares
+
+
+class Summary:
+    """Some numbers for a tensor of any size: over the finite elements, and how many are not."""
+
+    __slots__ = ("count", "inf", "maximum", "mean", "minimum", "nan", "norm")
+
+    def __init__(
+        self,
+        count: int,
+        minimum: float | None,
+        maximum: float | None,
+        mean: float | None,
+        norm: float | None,
+        nan: int,
+        inf: int,
+    ) -> None:
+        self.count = count
+        self.minimum = minimum
+        self.maximum = maximum
+        self.mean = mean
+        self.norm = norm
+        self.nan = nan
+        self.inf = inf
+
+
+class GradientRow:
+    """One leaf: its value, its gradient (None: none yet), how often it was accumulated."""
+
+    __slots__ = ("accumulated", "dtype", "gradient", "name", "shape", "value")
+
+    def __init__(
+        self,
+        name: str,
+        shape: tuple[int, ...],
+        dtype: str,
+        value: Summary,
+        gradient: Summary | None,
+        accumulated: int | None,
+    ) -> None:
+        self.name = name
+        self.shape = shape
+        self.dtype = dtype
+        self.value = value
+        self.gradient = gradient
+        self.accumulated = accumulated
+
+
+class GradientsResult(Result):
+    """The gradients of the named leaves; `asked` is False for the table that follows backward()."""
+
+    __slots__ = ("asked", "rows")
+
+    def __init__(self, rows: tuple[GradientRow, ...], line: int | None, asked: bool = True) -> None:
+        self.line = line
+        self.shown = True
+        self.rows = rows
+        self.asked = asked
+
+
+class PrecisionRow:
+    """What one dtype loses of a tensor's values."""
+
+    __slots__ = (
+        "count",
+        "dtype",
+        "exact",
+        "max_absolute",
+        "max_relative",
+        "max_ulp",
+        "overflowed",
+        "subnormal",
+        "zeroed",
+    )
+
+    def __init__(
+        self,
+        *,
+        dtype: str,
+        count: int,
+        exact: int,
+        max_absolute: float,
+        max_relative: float,
+        max_ulp: float,
+        overflowed: int,
+        subnormal: int,
+        zeroed: int,
+    ) -> None:
+        self.dtype = dtype
+        self.count = count
+        self.exact = exact
+        self.max_absolute = max_absolute
+        self.max_relative = max_relative
+        self.max_ulp = max_ulp
+        self.overflowed = overflowed
+        self.subnormal = subnormal
+        self.zeroed = zeroed
+
+
+class PrecisionResult(Result):
+    """A tensor's values in other dtypes; `asked`: False for the line after a lossy cast."""
+
+    __slots__ = ("asked", "rows", "source_dtype")
+
+    def __init__(
+        self,
+        source_dtype: str,
+        rows: tuple[PrecisionRow, ...],
+        line: int | None,
+        asked: bool = True,
+    ) -> None:
+        self.line = line
+        self.shown = True
+        self.source_dtype = source_dtype
+        self.rows = rows
+        self.asked = asked
+
+
+EXPLANATIONS = (LayoutResult, GradientsResult, PrecisionResult)

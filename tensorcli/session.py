@@ -1,0 +1,191 @@
+"""A session: names, modes and the way from a text to results; it prints nothing."""
+
+from __future__ import annotations
+
+from engine import modes, printing
+from engine.tensor import Tensor
+from tensorcli import results
+from tensorcli.diagnostics import Diagnostic
+from tensorcli.exit_status import ExitStatus
+from tensorcli.explain import forms as _forms  # noqa: F401 - registers the explanations
+from tensorcli.language import limits
+from tensorcli.language.compiler import compile_program
+from tensorcli.language.errors import Refused
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tensorcli.environment import Environment
+    from tensorcli.language.running import Emitted
+    from tensorcli.settings import Settings
+
+    Emit = Callable[[results.Result], None]
+
+
+class Session:
+    """One person's names and modes. Making one puts the engine back to its first state."""
+
+    __slots__ = ("environment", "names", "settings")
+
+    def __init__(self, environment: Environment, settings: Settings) -> None:
+        self.environment = environment
+        self.settings = settings
+        self.names: dict[str, object] = {}
+        self.reset()
+
+    def reset(self) -> None:
+        """No names, default modes and print options, the generator seeded afresh."""
+        self.names.clear()
+        modes.state.reset()
+        printing.reset_options()
+        reseed(self.settings.seed)
+
+    def run(
+        self,
+        text: str,
+        emit: Emit,
+        *,
+        file: str | None = None,
+        interactive: bool = False,
+        shows_last: bool = False,
+    ) -> int:
+        """Run a text, telling each result to `emit` as it happens; returns the exit status.
+
+        Of an interactive text every value is shown; `shows_last` shows at least the last one's.
+
+        Whatever the program does ends in a result. What passes through are the exceptions of
+        `emit` itself, if they are no ordinary ones (a stream that cannot be written).
+        """
+        listener = Listener(self, emit, interactive, shows_last)
+        limits.use(self._limits())
+        modes.state.site = None
+        modes.state.warn = listener.warn
+        try:
+            return self._run(text, file, listener)
+        except limits.LimitReached as limit:
+            from tensorcli.explain.raised import limit_diagnostic
+
+            diagnostic = limit_diagnostic(limit, line_running())
+            return _ended(emit, diagnostic, text, ExitStatus.LIMIT)
+        except KeyboardInterrupt:
+            diagnostic = Diagnostic("interrupted", "KeyboardInterrupt", "interrupted")
+            return _ended(emit, diagnostic, text, ExitStatus.INTERRUPTED)
+        finally:
+            modes.state.warn = None
+
+    def _run(self, text: str, file: str | None, listener: Listener) -> int:
+        """The ring around statements: errors of the program, and faults of ours."""
+        program = None
+        try:
+            program = compile_program(text, file)
+            program.run(self.names, listener)
+        except Refused as refused:
+            return _ended(listener.emit, refused.diagnostic, text, ExitStatus.INVALID)
+        except Exception as exc:
+            self._show_traceback()
+            status, diagnostic = _judged(exc, started=program is not None)
+            return _ended(listener.emit, diagnostic, text, status)
+        return ExitStatus.OK
+
+    def _limits(self) -> limits.Limits:
+        settings = self.settings
+        return limits.Limits(
+            time=settings.time_limit,
+            memory=settings.memory_limit,
+            steps=settings.step_limit,
+            output=settings.output_limit,
+        )
+
+    def _show_traceback(self) -> None:
+        if self.environment.variables.get("TENSORCLI_DEBUG"):
+            import traceback
+
+            traceback.print_exc(file=self.environment.stderr)
+
+
+class Listener:
+    """Turns what the program tells into results, and decides which of them people are shown."""
+
+    __slots__ = ("_interactive", "_session", "_shows_last", "emit")
+
+    def __init__(self, session: Session, emit: Emit, interactive: bool, shows_last: bool) -> None:
+        self._session = session
+        self._interactive = interactive
+        self._shows_last = shows_last
+        self.emit = emit
+
+    def value(self, value: object, statement: Emitted) -> None:
+        line = statement.line
+        shown = self._is_shown(statement)
+        if isinstance(value, Tensor):
+            names = self._session.names
+            self.emit(results.TensorResult(value, line, shown, names))
+        elif isinstance(value, results.Result):
+            value.line = line
+            value.shown = shown
+            self.emit(value)
+        else:
+            self.emit(results.ValueResult(value, line, shown))
+
+    def print(self, text: str, line: int) -> None:
+        self.emit(results.PrintResult(text, line))
+
+    def warn(self, message: str, category: str) -> None:
+        self.emit(results.WarningResult(message, line_running()))
+
+    def _is_shown(self, statement: Emitted) -> bool:
+        show = self._session.settings.show
+        if show is not None:
+            return show == "all" or (show == "last" and statement.is_last)
+        if self._interactive or not statement.is_quiet:
+            return True
+        return self._shows_last and statement.is_last
+
+
+def reseed(seed: int | None) -> None:
+    """The generator as PyTorch's at the start: from the system's entropy unless a seed is given."""
+    from engine import random
+
+    if seed is None:
+        random.seed()
+    else:
+        random.manual_seed(seed)
+
+
+def line_running() -> int | None:
+    """The line of the statement that is running, as far as anybody noted it."""
+    site = modes.state.site
+    return site if isinstance(site, int) else None
+
+
+def time_limit_diagnostic(seconds: float | None) -> Diagnostic:
+    """A computation did not come back in time, so that nothing but its line is known."""
+    from tensorcli.explain.raised import limit_diagnostic
+
+    limit = limits.LimitReached("time", f"ran longer than {seconds:g} s")
+    return limit_diagnostic(limit, line_running())
+
+
+def _judged(exc: Exception, started: bool) -> tuple[ExitStatus, Diagnostic]:
+    """The exit status and the diagnostic of an exception that ended a program."""
+    from tensorcli.explain import raised
+
+    if isinstance(exc, MemoryError):
+        limit = limits.LimitReached("memory", "the machine has no memory left for this")
+        return ExitStatus.LIMIT, raised.limit_diagnostic(limit, line_running())
+    if isinstance(exc, RecursionError):
+        limit = limits.LimitReached("depth", "calls or values nested too deeply")
+        return ExitStatus.LIMIT, raised.limit_diagnostic(limit, line_running())
+    diagnostic = raised.diagnostic_of(exc)
+    if not started or diagnostic.span is None:
+        # No node of the program noted it: it did not come from the program.
+        what = f"internal fault: {type(exc).__name__}: {exc}"
+        return ExitStatus.ERROR, Diagnostic("internal", "InternalError", what, diagnostic.span)
+    failed_check = type(exc) is AssertionError
+    return (ExitStatus.ASSERTION if failed_check else ExitStatus.ERROR), diagnostic
+
+
+def _ended(emit: Emit, diagnostic: Diagnostic, text: str | None, status: ExitStatus) -> ExitStatus:
+    emit(results.ErrorResult(diagnostic, text))
+    return status
