@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _THIRD = np.float32(1) / np.float32(3)
 _SQUEEZE = float(np.float32(0.0331))
 # Draws are kept at or above the smallest normal number.
-_TINY = {"float32": np.float32(2.0**-126), "float64": np.float64(2.0**-1022)}
+_TINY: dict[str, Any] = {"float32": np.float32(2.0**-126), "float64": np.float64(2.0**-1022)}
 
 
 def exponential(generator: Generator, n: int, dtype: str, lambd: float = 1.0) -> NDArray[Any]:

@@ -3,9 +3,9 @@
 It must not know what is made of the words, nor of tensors.
 
 The words come from CPython's own MT19937, `_random.Random`: its import costs 0.2 ms and
-`getrandbits(32 * n)` is n words in order, 5 ns each. numpy.random would be 2 ns a word, but its
-import costs 17 to 22 ms, a fifth of a cold start, so it is asked for long draws only; the state
-moves between the two in about 60 us.
+`getrandbits(32 * n)` is n words in order, 5 ns each. numpy.random's are 2 ns each, but its import
+costs 17 to 22 ms, a fifth of a cold start: a generator moves there for good once it has drawn
+as much as the import costs, or draws at length while somebody has imported it anyway.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from engine.errors import TensorRuntimeError, TensorTypeError, TensorValueError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from numpy.random import MT19937
     from numpy.typing import NDArray
 
 DEFAULT_SEED = 67280421310721  # what torch.Generator() starts from
@@ -31,8 +32,8 @@ BLOCK = 1 << 13  # words per block: what a block becomes stays in the second-lev
 _WORDS = 624
 _WORD_MASK = 0xFFFFFFFF
 _SEED_MASK = 0xFFFFFFFFFFFFFFFF
-_LONG_DRAW = 1 << 16  # words from which numpy.random pays, once imported
-_VERY_LONG_DRAW = 1 << 22  # words from which importing it pays
+_LONG_DRAW = 1 << 14  # words from which moving (60 us) pays, once numpy.random is imported
+_MANY = 1 << 21  # words, all told, from which importing it pays
 
 # The layout of torch.get_rng_state(): the seed, how many words are left and which is next, the
 # words widened to 64 bits, the kept normals (the float one is written by no CPU function).
@@ -66,11 +67,13 @@ def _words_of_seed(seed: int) -> list[int]:
 class Generator:
     """PyTorch's CPU generator. With seed None it is seeded from entropy when first needed."""
 
-    __slots__ = ("_seed", "_source", "next_normal")
+    __slots__ = ("_drawn", "_numpys", "_seed", "_source", "next_normal")
 
     def __init__(self, seed: int | None = DEFAULT_SEED) -> None:
         self._seed = 0
         self._source: Random | None = None
+        self._numpys: MT19937 | None = None  # in use instead of _source once set
+        self._drawn = 0  # words drawn in blocks
         self.next_normal: float | None = None  # the second of the last pair of serial normals
         if seed is not None:
             self.manual_seed(seed)
@@ -85,7 +88,7 @@ class Generator:
         self._seed = seed & _SEED_MASK
         source = Random()
         source.setstate((*_words_of_seed(self._seed), _WORDS))
-        self._source = source
+        self._source, self._numpys = source, None
         self.next_normal = None
         return self
 
@@ -103,14 +106,14 @@ class Generator:
         """A second generator in the same state."""
         twin = Generator(None)
         twin._source = Random()
-        twin._source.setstate(self._ready().getstate())
+        twin._source.setstate(self._engine_state())
         twin._seed = self._seed
         twin.next_normal = self.next_normal
         return twin
 
     def get_state(self) -> NDArray[np.uint8]:
         """The state as the 5056 bytes of torch.get_rng_state()."""
-        *words, used = self._ready().getstate()
+        *words, used = self._engine_state()
         state = np.zeros((), _STATE)
         # Freshly seeded, torch's place in the block is 0; after 624 draws it is 624. Both mean
         # that the next draw makes a new block.
@@ -144,47 +147,51 @@ class Generator:
         words = (record["words"] & np.uint64(_WORD_MASK)).tolist()
         source = Random()
         source.setstate((*words, _WORDS if left == 1 else after))
-        self._source = source
+        self._source, self._numpys = source, None
         self._seed = int(record["seed"])
         self.next_normal = float(record["normal"]) if record["normal_valid"] else None
 
     def words(self, count: int) -> NDArray[np.uint32]:
-        """The next `count` 32-bit words; the array is read-only."""
-        source = self._source
-        if source is None:
-            source = self._ready()
-        bits = source.getrandbits(32 * count) if count else 0
+        """The next `count` 32-bit words; the array may be read-only."""
+        if self._numpys is not None:
+            return self._numpys.random_raw(count).astype(np.uint32)
+        bits = self._ready().getrandbits(32 * count) if count else 0
         return np.frombuffer(bits.to_bytes(4 * count, "little"), np.uint32)
 
     def uniform53(self) -> float:
         """One float64 draw: 53 bits of two words, the first one high."""
-        pair = self._ready().getrandbits(64)
-        return (((pair & 0x1FFFFF) << 32) | (pair >> 32)) * 2.0**-53
+        if self._numpys is not None:
+            high, low = self._numpys.random_raw(2).tolist()
+        else:
+            pair = self._ready().getrandbits(64)
+            high, low = pair & _WORD_MASK, pair >> 32
+        return float((high & 0x1FFFFF) << 32 | low) * 2.0**-53
 
     def blocks(self, count: int, size: int = BLOCK) -> Iterator[NDArray[np.uint32]]:
         """The next `count` words in blocks of `size`; to be read to the end."""
-        if count >= _VERY_LONG_DRAW or (count >= _LONG_DRAW and "numpy.random" in sys.modules):
-            yield from self._blocks_of_numpy(count, size)
-            return
+        if self._numpys is None:
+            self._drawn += count
+            if self._drawn >= _MANY or (count >= _LONG_DRAW and "numpy.random" in sys.modules):
+                self._move_to_numpy()
         while count > 0:
             yield self.words(min(size, count))
             count -= size
 
-    def _blocks_of_numpy(self, count: int, size: int) -> Iterator[NDArray[np.uint32]]:
+    def _move_to_numpy(self) -> None:
         from numpy.random import MT19937
 
-        source = self._ready()
-        *words, used = source.getstate()
+        *words, used = self._ready().getstate()
         numpys = MT19937(0)
         key = np.array(words, np.uint32)
         numpys.state = {"bit_generator": "MT19937", "state": {"key": key, "pos": used}}
-        try:
-            while count > 0:
-                yield numpys.random_raw(min(size, count)).astype(np.uint32)
-                count -= size
-        finally:
-            state = numpys.state["state"]
-            source.setstate((*state["key"].tolist(), int(state["pos"])))
+        self._numpys = numpys
+
+    def _engine_state(self) -> tuple[int, ...]:
+        """The 624 words and the number of those already used."""
+        if self._numpys is None:
+            return self._ready().getstate()
+        state = self._numpys.state["state"]
+        return (*state["key"].tolist(), int(state["pos"]))
 
     def _ready(self) -> Random:
         if self._source is None:

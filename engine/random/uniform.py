@@ -78,6 +78,8 @@ def cast(values: NDArray[Any], dtype: str) -> NDArray[Any]:
     record = by_name[dtype]
     if record.low and values.dtype == np.float64:
         values = values.astype(np.float32)
+    if values.dtype == record.np:
+        return values
     with np.errstate(over="ignore"):
         result: NDArray[Any] = values.astype(record.np, copy=False)
     return result
@@ -86,7 +88,8 @@ def cast(values: NDArray[Any], dtype: str) -> NDArray[Any]:
 def fused(a: NDArray[Any], b: float, c: float) -> NDArray[Any]:
     """`a * b + c` rounded once, as PyTorch's kernels do; `b` and `c` have the dtype of `a`."""
     if b == 1:
-        return a + a.dtype.type(c)
+        moved: NDArray[Any] = a + a.dtype.type(c)
+        return moved
     if a.dtype == np.float32:
         return (a.astype(np.float64) * b + c).astype(np.float32)
     product = a * b

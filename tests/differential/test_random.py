@@ -343,13 +343,41 @@ def test_seeds_and_states(seed: int) -> None:
     ).all()
 
 
-def test_long_draws_by_way_of_numpy_random() -> None:
-    import numpy.random
+def test_mixed_draws_before_and_after_moving_to_numpy() -> None:
+    mine, other = ours.Generator(5), torch.Generator().manual_seed(5)
+    pairs: list[tuple[Draw, Callable[[Any, int], Any]]] = [
+        (lambda g, n: ours.normal(g, n, "float32"), filled("normal_", "float32")),
+        (lambda g, n: ours.uniform(g, n, "float64"), filled("uniform_", "float64")),
+        (lambda g, n: ours.randint(g, n, 0, 7, "int64"), filled("random_", "int64", 0, 7)),
+        (lambda g, n: ours.uniform(g, n, "float32"), filled("uniform_", "float32")),
+    ]
+    for n in (3, 2_200_001, 5, 17, 90_001, 1):
+        for draw, theirs in pairs if n < 10**6 else pairs[3:]:
+            assert (draw(mine, n) == array(theirs(other, n))).all()
+            assert (mine.get_state()[:5024] == other.get_state().numpy()[:5024]).all()
+    rates = torch.full((20,), 3.0)
+    want = torch.poisson(rates, generator=other).numpy()
+    twin = mine.clone()
+    assert (ours.poisson(mine, rates.numpy()) == want).all()
+    assert (ours.poisson(twin, rates.numpy()) == want).all()
 
-    assert numpy.random
-    check(
-        lambda g, n: ours.uniform(g, n, "float32"),
-        lambda g, n: torch.rand(n, generator=g),
-        200_003,
-        5,
+
+@pytest.mark.parametrize("n", [100_000, 1_000_000])
+def test_long_permutations(n: int) -> None:
+    want = torch.randperm(n, generator=torch.Generator().manual_seed(n)).numpy()
+    assert (ours.randperm(ours.Generator(n), n) == want).all()
+
+
+@pytest.mark.parametrize("fill", [-(2**63) - 1, 2**64])
+def test_seeds_out_of_range(fill: int) -> None:
+    agree_or_fail_alike(
+        lambda g, n: g.manual_seed(fill), lambda g, n: torch.Generator().manual_seed(fill)
     )
+
+
+def test_states_that_are_refused() -> None:
+    for state in (torch.zeros(5), torch.zeros(5).byte(), torch.zeros(5056).byte()):
+        want = outcome(lambda s=state: torch.Generator().set_state(s))
+        got = outcome(lambda s=state: ours.Generator().set_state(s.numpy()))
+        assert isinstance(got, type(want))
+        assert str(got) == str(want)
