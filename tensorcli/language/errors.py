@@ -99,9 +99,10 @@ def where(exc: BaseException) -> Where | None:
 
 def hints(exc: BaseException) -> tuple[str, ...]:
     """Notes that the language left on an exception, such as near names."""
-    found: tuple[str, ...] = getattr(exc, "tensorcli_hints", ())
-    return found
+    texts = (str(hint) for hint in getattr(exc, "tensorcli_hints", ()))
+    return tuple(text for text in texts if text)
 
 
-def add_hint(exc: BaseException, text: str) -> None:
-    exc.tensorcli_hints = (*hints(exc), text)  # type: ignore[attr-defined]  # exceptions take attributes
+def add_hint(exc: BaseException, hint: object) -> None:
+    """Leave a note; its text is made when somebody reads it."""
+    exc.tensorcli_hints = (*getattr(exc, "tensorcli_hints", ()), hint)  # type: ignore[attr-defined]  # exceptions take attributes

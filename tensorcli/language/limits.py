@@ -1,4 +1,4 @@
-"""Limits on what a program may cost, and the meter that counts; knows no language and no tensors."""
+"""Limits on what a program may cost and the meter that counts; knows no language, no tensors."""
 
 from __future__ import annotations
 

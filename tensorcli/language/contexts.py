@@ -1,0 +1,65 @@
+"""Context managers and decorators by a table keyed by type; knows no `with` statement."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tensorcli.language.attributes import type_name
+from tensorcli.language.functions import Function, call, callable_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class ContextKind:
+    """How values of one type are entered and left; `fresh` makes one that was not entered yet."""
+
+    __slots__ = ("enter", "fresh", "leave")
+
+    def __init__(
+        self,
+        enter: Callable[[Any], Any],
+        leave: Callable[[Any], None],
+        fresh: Callable[[Any], Any] | None = None,
+    ) -> None:
+        self.enter = enter
+        self.leave = leave
+        self.fresh = fresh
+
+
+CONTEXTS: dict[type, ContextKind] = {}
+
+
+def kind_of(value: object) -> ContextKind:
+    """How a value is entered and left; raises TypeError where it is no context manager."""
+    kind = CONTEXTS.get(type(value))
+    if kind is None:
+        raise TypeError(
+            f"'{type_name(value)}' object does not support the context manager protocol"
+        )
+    return kind
+
+
+def decorate(wrapper: Any, function: Any) -> Any:
+    """`@wrapper` over a function: gradient modes and the program's own functions can be one."""
+    if isinstance(function, Function):
+        if isinstance(wrapper, type) and wrapper in CONTEXTS:
+            make = callable_for(wrapper)
+            # `@torch.no_grad` without parentheses means what it means with them.
+            wrapper = wrapper() if make is None else make()
+        kind = CONTEXTS.get(type(wrapper))
+        if kind is not None:
+            function.contexts = (opener(wrapper, kind), *function.contexts)
+            return function
+    return call(wrapper, (function,), {})
+
+
+def opener(wrapper: Any, kind: ContextKind) -> Callable[[], Callable[[], None]]:
+    """Enters a fresh context on each call and gives what leaves it: calls may nest."""
+
+    def enter() -> Callable[[], None]:
+        context = wrapper if kind.fresh is None else kind.fresh(wrapper)
+        kind.enter(context)
+        return lambda: kind.leave(context)
+
+    return enter
