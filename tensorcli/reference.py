@@ -1,0 +1,153 @@
+"""The reference of operations, read from their records: what help, `:ops` and `ops` show.
+
+An entry is data; knows no rendering. Importing this loads every operation's record.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import engine.ops  # noqa: F401 - fills the registry
+from engine import registry
+from engine.kinds.record import parameters
+from engine.signature import REQUIRED, parameters_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+VIEWS = {
+    "no": "the result has memory of its own",
+    "always": "the result is a view: it shares memory",
+    "sometimes": "the result is a view where strides allow it, a copy otherwise",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What there is to say about one operation. `saves` is None where it has no derivative."""
+
+    name: str
+    spellings: tuple[str, ...]
+    signature: str
+    doc: str
+    example: str
+    family: str
+    view: str
+    saves: tuple[str, ...] | None
+    data_dependent: bool
+
+    @property
+    def summary(self) -> str:
+        """The first sentence of the documentation."""
+        return self.doc.strip().partition("\n")[0]
+
+
+def find(name: str) -> Entry | None:
+    """The entry of an operation by any of its spellings: `exp`, `torch.exp`, `Tensor.exp_`."""
+    _, _, bare = name.rpartition("Tensor.") if "Tensor." in name else name.rpartition("torch.")
+    return _by_spelling().get(bare)
+
+
+def search(word: str) -> list[Entry]:
+    """The entries that speak of a word, those whose name does first; all of them without one."""
+    wanted = word.lower()
+    named = [e for e in entries() if any(wanted in s.lower() for s in e.spellings)]
+    told = [e for e in entries() if e not in named and wanted in f"{e.doc} {e.family}".lower()]
+    return named + told
+
+
+def near(name: str) -> list[str]:
+    """Names that somebody may have meant."""
+    from difflib import get_close_matches
+
+    return get_close_matches(name, _by_spelling(), n=3, cutoff=0.7)
+
+
+def entries() -> list[Entry]:
+    """Every operation, by name."""
+    return sorted(set(_by_spelling().values()), key=lambda entry: entry.name)
+
+
+_spellings: dict[str, Entry] = {}
+
+
+def _by_spelling() -> dict[str, Entry]:
+    """Bare spelling → entry, made on first use."""
+    if not _spellings:
+        for op in registry.ops.values():
+            entry = _of_op(op)
+            for spelling in (*op.names, *op.methods, *op.inplace, op.name):
+                _spellings.setdefault(spelling, entry)
+        for name in registry.functions.names():
+            if name not in _spellings:
+                _spellings[name] = _of_function(name, registry.functions[name])
+    return _spellings
+
+
+def _of_op(op: registry.Op) -> Entry:
+    return Entry(
+        name=op.name,
+        spellings=(
+            *(f"torch.{name}" for name in op.names),
+            *(f"Tensor.{name}" for name in (*op.methods, *op.inplace)),
+        ),
+        signature=f"{op.name}({_parameter_text(parameters(op))})",
+        doc=_dedented(op.doc),
+        example=op.example,
+        family=op.family,
+        view=VIEWS[op.view],
+        saves=None if op.derivatives is None else tuple(_saved(op.derivatives)),
+        data_dependent=op.data_dependent,
+    )
+
+
+def _of_function(name: str, function: Any) -> Entry:
+    known = hasattr(function, "__code__")
+    return Entry(
+        name=name,
+        spellings=(f"torch.{name}",),
+        signature=f"{name}({_parameter_text(parameters_of(function)) if known else '...'})",
+        doc=_dedented(function.__doc__ or ""),
+        example="",
+        family="functions",
+        view="",
+        saves=None,
+        data_dependent=False,
+    )
+
+
+def _dedented(doc: str) -> str:
+    first, _, rest = doc.strip().partition("\n")
+    lines = [line.strip() for line in rest.split("\n")]
+    return "\n".join([first, *lines]).strip()
+
+
+def _parameter_text(found: Iterable[Any]) -> str:
+    """Parameters as in a definition: the default where there is one, a star before keywords."""
+    words: list[str] = []
+    for parameter in found:
+        if parameter.keyword_only and "*" not in words:
+            words.append("*")
+        default = parameter.default
+        words.append(
+            parameter.name if default is REQUIRED else f"{parameter.name}={_default_text(default)}"
+        )
+    return ", ".join(words)
+
+
+def _default_text(default: object) -> str:
+    simple = default is None or isinstance(default, bool | int | float | complex | str | tuple)
+    return repr(default) if simple else str(default)
+
+
+def _saved(derivatives: Any) -> Iterator[str]:
+    """What backward keeps, read off the parameter names of the derivatives."""
+    functions = derivatives.values() if isinstance(derivatives, dict) else [derivatives]
+    seen: dict[str, None] = {}
+    for function in functions:
+        code = getattr(function, "__code__", None)
+        for name in code.co_varnames[: code.co_argcount] if code is not None else ():
+            if name not in ("g", "needed") and not name.endswith(("_shape", "_layout", "_dtype")):
+                seen["its result" if name == "y" else name] = None
+    yield from seen
