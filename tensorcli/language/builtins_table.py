@@ -9,11 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tensorcli.language import costs
-from tensorcli.language.costs import bounded, list_of
+from tensorcli.language.costs import bounded, list_of, measure
 from tensorcli.language.functions import callable_for, not_callable
 from tensorcli.language.limits import meter, reached
-from tensorcli.language.nesting import check_key, check_nested
-from tensorcli.language.operators import guard_power
 from tensorcli.language.text_format import convert, format_value
 from tensorcli.language.value_text import repr_of, text_of
 
@@ -156,7 +154,7 @@ def key_parts(iterable: Any) -> Iterator[list[Any]]:
     items = list_of(iterable, item_bytes=72)
     for start in range(0, len(items), 1024):
         part = items[start : start + 1024]
-        costs.check_keys(part)
+        costs.check_hashes(part)
         meter().check_time()
         yield part
 
@@ -187,7 +185,7 @@ def update_dict(target: dict[Any, Any], source: Any) -> None:
                     f"dictionary update sequence element #{done} has length {len(pair)};"
                     " 2 is required"
                 )
-            check_key(pair[0])
+            costs.check_hash(pair[0])
             target[pair[0]] = pair[1]
             done += 1
 
@@ -258,13 +256,13 @@ def _candidates(args: tuple[Any, ...]) -> tuple[Any, ...]:
     if len(args) == 1:
         return (_measured(bounded(args[0])),)
     for value in args:
-        check_nested(value)
+        measure(value)
     return args
 
 
 def _measured(iterable: Iterable[Any]) -> Iterator[Any]:
     for item in iterable:
-        check_nested(item)
+        measure(item)
         yield item
 
 
@@ -276,7 +274,7 @@ def with_key(kwargs: Mapping[str, Any]) -> dict[str, Any]:
 
     def measured_key(value: Any) -> Any:
         result = key(value)
-        check_nested(result)
+        measure(result)
         return result
 
     return {**kwargs, "key": measured_key}
@@ -308,14 +306,14 @@ def all_(*args: Any, **kwargs: Any) -> bool:
 def round_(*args: Any, **kwargs: Any) -> Any:
     digits = args[1] if len(args) > 1 else kwargs.get("ndigits")
     if type(digits) is int and digits < 0 and args and isinstance(args[0], int):
-        guard_power(10, -digits)
+        costs.check_power(10, -digits)
     return round(*args, **kwargs)
 
 
 def pow_(*args: Any, **kwargs: Any) -> Any:
     given = {**dict(zip(("base", "exp", "mod"), args, strict=False)), **kwargs}
     if given.get("mod") is None:
-        guard_power(given.get("base"), given.get("exp"))
+        costs.check_power(given.get("base"), given.get("exp"))
     else:
         costs.check_modular_power(given.get("exp"), given["mod"])
     return own(pow(*args, **kwargs))
@@ -324,7 +322,7 @@ def pow_(*args: Any, **kwargs: Any) -> Any:
 def divmod_(*args: Any, **kwargs: Any) -> Any:
     if len(args) == 2:
         costs.check_division(*args)
-    return divmod(*args, **kwargs)
+    return divmod(*args, **kwargs)  # type: ignore[misc]  # Python words the complaint
 
 
 def repr_(*args: Any, **kwargs: Any) -> str:
@@ -345,13 +343,13 @@ def format_(*args: Any, **kwargs: Any) -> str:
 
 def isinstance_(*args: Any, **kwargs: Any) -> bool:
     if len(args) == 2:
-        check_nested(args[1])
+        measure(args[1])
     return isinstance(*args, **kwargs)
 
 
 def issubclass_(*args: Any, **kwargs: Any) -> bool:
     if len(args) == 2:
-        check_nested(args[1])
+        measure(args[1])
     return issubclass(*args, **kwargs)
 
 

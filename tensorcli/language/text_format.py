@@ -6,13 +6,12 @@ checked; other values are written as `str` would, and tensors format their only 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 # What `string.Formatter` is made of, without the regular expressions that module compiles.
 from _string import (  # type: ignore[import-not-found]  # typeshed has no stub of it
     formatter_field_name_split,
     formatter_parser,
 )
+from typing import TYPE_CHECKING
 
 from tensorcli.language.limits import meter
 from tensorcli.language.value_text import repr_of, text_of, type_name
@@ -151,7 +150,7 @@ class _Fields:
         self.manual = manual
 
 
-def percent_format(template: str, values: object) -> str:
+def percent(template: str, values: object) -> str:
     """`template % values`."""
     directives = _Directives(template, values)
     pieces: list[str] = []
