@@ -9,9 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tensorcli.language import costs
-from tensorcli.language.costs import bounded, list_of, measure
+from tensorcli.language.costs import bounded, list_of
 from tensorcli.language.functions import callable_for, not_callable
 from tensorcli.language.limits import meter, reached
+from tensorcli.language.nesting import check_key, check_nested
+from tensorcli.language.operators import guard_power
 from tensorcli.language.text_format import convert, format_value
 from tensorcli.language.value_text import repr_of, text_of
 
@@ -154,7 +156,7 @@ def key_parts(iterable: Any) -> Iterator[list[Any]]:
     items = list_of(iterable, item_bytes=72)
     for start in range(0, len(items), 1024):
         part = items[start : start + 1024]
-        costs.check_hashes(part)
+        costs.check_keys(part)
         meter().check_time()
         yield part
 
@@ -185,7 +187,7 @@ def update_dict(target: dict[Any, Any], source: Any) -> None:
                     f"dictionary update sequence element #{done} has length {len(pair)};"
                     " 2 is required"
                 )
-            costs.check_hash(pair[0])
+            check_key(pair[0])
             target[pair[0]] = pair[1]
             done += 1
 
@@ -256,13 +258,13 @@ def _candidates(args: tuple[Any, ...]) -> tuple[Any, ...]:
     if len(args) == 1:
         return (_measured(bounded(args[0])),)
     for value in args:
-        measure(value)
+        check_nested(value)
     return args
 
 
 def _measured(iterable: Iterable[Any]) -> Iterator[Any]:
     for item in iterable:
-        measure(item)
+        check_nested(item)
         yield item
 
 
@@ -274,7 +276,7 @@ def with_key(kwargs: Mapping[str, Any]) -> dict[str, Any]:
 
     def measured_key(value: Any) -> Any:
         result = key(value)
-        measure(result)
+        check_nested(result)
         return result
 
     return {**kwargs, "key": measured_key}
@@ -306,14 +308,14 @@ def all_(*args: Any, **kwargs: Any) -> bool:
 def round_(*args: Any, **kwargs: Any) -> Any:
     digits = args[1] if len(args) > 1 else kwargs.get("ndigits")
     if type(digits) is int and digits < 0 and args and isinstance(args[0], int):
-        costs.check_power(10, -digits)
+        guard_power(10, -digits)
     return round(*args, **kwargs)
 
 
 def pow_(*args: Any, **kwargs: Any) -> Any:
     given = {**dict(zip(("base", "exp", "mod"), args, strict=False)), **kwargs}
     if given.get("mod") is None:
-        costs.check_power(given.get("base"), given.get("exp"))
+        guard_power(given.get("base"), given.get("exp"))
     else:
         costs.check_modular_power(given.get("exp"), given["mod"])
     return own(pow(*args, **kwargs))
@@ -343,13 +345,13 @@ def format_(*args: Any, **kwargs: Any) -> str:
 
 def isinstance_(*args: Any, **kwargs: Any) -> bool:
     if len(args) == 2:
-        measure(args[1])
+        check_nested(args[1])
     return isinstance(*args, **kwargs)
 
 
 def issubclass_(*args: Any, **kwargs: Any) -> bool:
     if len(args) == 2:
-        measure(args[1])
+        check_nested(args[1])
     return issubclass(*args, **kwargs)
 
 

@@ -8,14 +8,14 @@ These functions charge such work to the meter first. They know no tensors and no
 from __future__ import annotations
 
 from itertools import islice
-from math import log2
 from types import GeneratorType
 from typing import TYPE_CHECKING
 
 from tensorcli.language.limits import meter, reached
+from tensorcli.language.nesting import check_nested
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
     from typing import Any
 
 dict_keys: type = type({}.keys())
@@ -25,21 +25,7 @@ dict_items: type = type({}.items())
 # Values whose elements exist already: a C loop over one is bounded by memory that was paid for.
 SIZED = frozenset({list, tuple, str, dict, set, frozenset, dict_keys, dict_values, dict_items})
 
-# Containers whose comparison or hash looks into their elements, with how to list these. What a set
-# holds was hashed when it went in, and is looked at no more.
-CHILDREN: dict[type, Callable[[Any], Iterable[object]]] = {
-    list: iter,
-    tuple: iter,
-    dict: dict.values,
-    slice: lambda s: (s.start, s.stop, s.step),
-    dict_values: iter,
-    dict_items: iter,
-}
-_CONTAINERS = frozenset(CHILDREN)
-_COLLECTIONS = frozenset({set, frozenset, dict_keys})
-
-# Deeper nesting is printed, but not hashed or compared: these recurse in C.
-DEEPEST = 900
+_CONTAINERS = frozenset({list, tuple, dict, set, frozenset})
 
 # Work on big integers is counted in products of two 30-bit digits, about 1 ns each.
 _DIGIT_BITS = 30
@@ -86,116 +72,26 @@ def list_of(iterable: Any, item_bytes: int = 8) -> list[Any]:
     return items
 
 
-def measure(value: object, *, times: int = 1) -> None:
-    """Charge a walk through nested containers, `times` over; refuse what is nested too deep.
-
-    Parts that occur twice count twice, as they do for Python's comparison and hash.
-    """
-    if type(value) not in _CONTAINERS:
-        return
-    charge = meter().charge_steps
-    pending = [(value, 0)]
-    while pending:
-        item, depth = pending.pop()
-        children = list(CHILDREN[type(item)](item))
-        charge((len(children) + 1) * times)
-        if _CONTAINERS.isdisjoint(map(type, children)):
-            continue
-        if depth >= DEEPEST:
-            reached("depth", f"values nested more than {DEEPEST} deep")
-        pending.extend((c, depth + 1) for c in children if type(c) in _CONTAINERS)
-
-
-def check_hash(value: object) -> None:
-    """Before a value becomes a key: charge the walk that its hash makes."""
-    if type(value) is tuple or type(value) is slice:
-        measure(value)
-
-
-def check_hashes(values: Iterable[object]) -> None:
+def check_keys(values: Iterable[object]) -> None:
     for value in values:
-        if type(value) is tuple or type(value) is slice:
-            measure(value)
-
-
-def check_compare(a: object, b: object) -> None:
-    """Before `a == b` or `a < b`: charge the walk that comparing them makes, part by part."""
-    if type(a) not in _CONTAINERS or type(b) not in _CONTAINERS:
-        if type(a) in _COLLECTIONS and type(b) in _COLLECTIONS:
-            meter().charge_steps(len(a))  # type: ignore[arg-type]  # collections have a length
-        return
-    charge = meter().charge_steps
-    pending = [(a, b, 0)]
-    while pending:
-        x, y, depth = pending.pop()
-        if x is y or type(x) is not type(y):
-            continue
-        if depth > DEEPEST:
-            reached("depth", f"values nested more than {DEEPEST} deep")
-        pairs = _pairs(x, y)
-        charge(len(pairs) + 1)
-        pending.extend((p, q, depth + 1) for p, q in pairs if type(p) in _CONTAINERS)
-
-
-def _pairs(x: object, y: object) -> list[tuple[object, object]]:
-    if isinstance(x, dict) and isinstance(y, dict):
-        return [(v, y[k]) for k, v in x.items() if k in y]
-    children = CHILDREN[type(x)]
-    return list(zip(children(x), children(y), strict=False))
+        if type(value) is tuple:
+            check_nested(value)
 
 
 def check_order(values: list[Any]) -> None:
     """Before values are sorted: their comparisons may look into containers."""
     meter().charge_steps(len(values))
     if not _CONTAINERS.isdisjoint(map(type, values)):
-        for value in values:
-            measure(value, times=len(values).bit_length())
+        for value in values * len(values).bit_length():
+            check_nested(value)
 
 
 def check_search(item: object, length: int) -> None:
     """Before an item is compared with each of `length` others."""
     meter().charge_steps(length)
-    measure(item, times=length)
-
-
-_NEVER_INTEGERS = frozenset({str, list, tuple, dict, set, frozenset, type(None), slice, range})
-
-
-def contains(container: Any, item: object) -> bool:
-    """`item in container`, charged first."""
-    kind = type(container)
-    if kind is range:
-        return _range_contains(container, item)
-    if kind in (dict, set, frozenset, dict_keys):
-        check_hash(item)
-    elif kind in SIZED:
-        check_search(item, len(container))
-    elif hasattr(kind, "__next__"):
-        return item in metered(container)
-    found: bool = item in container
-    return found
-
-
-def _range_contains(numbers: range, item: object) -> bool:
-    # Python asks every element in turn for anything but an int: `0.5 in range(10**12)` would hang.
-    kind = type(item)
-    if kind is int or kind is bool:
-        return item in numbers
-    if kind in _NEVER_INTEGERS:
-        return False
-    if isinstance(item, complex):
-        return item.imag == 0 and _range_contains(numbers, item.real)
-    if isinstance(item, float):
-        return item.is_integer() and int(item) in numbers
-    return item in metered(iter(numbers))
-
-
-def check_power(base: object, exponent: object) -> None:
-    """Before `base ** exponent`."""
-    if not isinstance(base, int) or not isinstance(exponent, int):
-        return
-    if exponent > 1 and not -2 < base < 2:
-        check_integer_result((exponent * int(log2(abs(base)) * 1024) >> 10) + 1)
+    if type(item) in _CONTAINERS:
+        for _ in range(length):
+            check_nested(item)
 
 
 def check_modular_power(exponent: object, modulus: object) -> None:
@@ -203,51 +99,6 @@ def check_modular_power(exponent: object, modulus: object) -> None:
     if isinstance(exponent, int) and isinstance(modulus, int):
         digits = modulus.bit_length() // _DIGIT_BITS + 1
         _check_digit_products(exponent.bit_length() * 2 * digits**2)
-
-
-def check_shift(value: object, count: object) -> None:
-    """Before `value << count`."""
-    if isinstance(value, int) and isinstance(count, int) and value and count > 0:
-        meter().check_integer_bits(value.bit_length() + count)
-
-
-def check_product(a: object, b: object) -> None:
-    """Before `a * b`, for two integers or for a sequence and how often it is repeated."""
-    if isinstance(a, int) and isinstance(b, int):
-        bits_a, bits_b = a.bit_length(), b.bit_length()
-        if bits_a + bits_b > 1024:
-            meter().check_integer_bits(bits_a + bits_b)
-            check_products(bits_a, bits_b)
-    elif hasattr(type(a), "__index__"):
-        check_repeat(b, a)
-    else:
-        check_repeat(a, b)
-
-
-def check_repeat(sequence: object, count: Any) -> None:
-    """Before `sequence * count`; the count may be whatever Python takes for an index."""
-    if not isinstance(sequence, (str, list, tuple)) or not hasattr(type(count), "__index__"):
-        return
-    try:
-        length = len(sequence) * max(0, int(count))
-    except (TypeError, ValueError, RuntimeError):
-        # No index after all, such as a tensor of many elements: the operation itself says so.
-        return
-    if isinstance(sequence, str):
-        meter().check_text(length)
-        meter().charge_bytes(length)
-    else:
-        meter().charge_bytes(8 * length)
-        meter().charge_steps(length // 16)
-
-
-def check_concatenation(a: object, b: object) -> None:
-    """Before `a + b`, for two texts, lists or tuples."""
-    if isinstance(a, str) and isinstance(b, str):
-        meter().check_text(len(a) + len(b))
-        meter().charge_bytes(len(a) + len(b))
-    elif isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
-        meter().charge_bytes(8 * (len(a) + len(b)))
 
 
 def check_products(bits_a: int, bits_b: int) -> None:

@@ -7,7 +7,8 @@ from math import log2
 from operator import index
 from typing import TYPE_CHECKING
 
-from tensorcli.language.costs import check_integer_result, check_product, check_quadratic, list_of
+from tensorcli.language.costs import check_integer_result, check_quadratic, list_of
+from tensorcli.language.operators import guard_multiply
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,7 +72,7 @@ def prod(*args: Any, **kwargs: Any) -> Any:
         return math.prod(*args, **kwargs)
     result = kwargs.get("start", 1)
     for factor in list_of(args[0]):
-        check_product(result, factor)
+        guard_multiply(result, factor)
         result = result * factor
     return result
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from tensorcli.language.builtins_table import key_parts, set_of, sort, update_dict
 from tensorcli.language.costs import (
-    check_hash,
     check_search,
     dict_items,
     dict_keys,
@@ -20,6 +19,7 @@ from tensorcli.language.costs import (
     metered,
 )
 from tensorcli.language.limits import meter
+from tensorcli.language.nesting import check_key
 from tensorcli.language.text_format import format_map, format_text
 from tensorcli.language.value_text import function_name
 
@@ -67,7 +67,7 @@ def _join(text: str, *args: Any) -> str:
     items = list_of(args[0])
     length = sum(len(item) for item in items if isinstance(item, str))
     meter().check_text(length + len(text) * len(items))
-    return text.join(items)  # type: ignore[arg-type]  # Python words the complaint
+    return text.join(items)
 
 
 def _replace(text: str, *args: Any, **kwargs: Any) -> str:
@@ -143,7 +143,7 @@ def _keyed(method: Callable[..., Any]) -> Callable[..., Any]:
 
     def keyed(container: Any, *args: Any, **kwargs: Any) -> Any:
         if args:
-            check_hash(args[0])
+            check_key(args[0])
         return method(container, *args, **kwargs)
 
     keyed.__name__ = method.__name__

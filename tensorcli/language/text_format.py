@@ -150,7 +150,7 @@ class _Fields:
         self.manual = manual
 
 
-def percent(template: str, values: object) -> str:
+def percent_format(template: str, values: object) -> str:
     """`template % values`."""
     directives = _Directives(template, values)
     pieces: list[str] = []
