@@ -17,38 +17,25 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-def show(words: tuple[str, ...], environment: Environment, settings: Settings) -> int:
-    """One word that names an operation gives its page, anything else a list; the exit status."""
-    if len(words) == 1 and (entry := reference.find(words[0])) is not None:
-        return _write_page(entry, environment, settings)
-    found = reference.search(words[0] if words else "")
-    for word in words[1:]:
-        also = reference.search(word)
-        found = [entry for entry in found if entry in also]
+def show(word: str | None, environment: Environment, settings: Settings) -> int:
+    """The page of the operation of that name, or those that speak of the word; the exit status."""
+    entry = None if word is None else reference.find(word)
+    found = reference.search(word or "") if entry is None else [entry]
     if not found:
-        near = [name for word in words for name in reference.near(word)]
+        near = reference.near(word or "")
         hint = f" Near it: {', '.join(near)}." if near else ""
-        message = f"No operation is called or speaks of '{' '.join(words)}'.{hint}"
+        message = f"No operation is called or speaks of '{word}'.{hint}"
         return report(usage_diagnostic(message), ExitStatus.USAGE, settings, environment)
-    _write_list(found, environment, settings)
-    return ExitStatus.OK
-
-
-def _write_page(entry: reference.Entry, environment: Environment, settings: Settings) -> int:
-    if settings.format == "json":
-        _write_records([entry], environment)
-        return ExitStatus.OK
-    _write(listing.page(entry, environment.width(), example_text(entry)), environment, settings)
-    return ExitStatus.OK
-
-
-def _write_list(found: list[reference.Entry], environment: Environment, settings: Settings) -> None:
     if settings.format == "json":
         _write_records(found, environment)
-        return
-    rows = tuple((entry.name, entry.summary) for entry in found)
-    table = commands.Table(("operation", "what it does"), rows)
-    _write(listing.table(table, environment.width()), environment, settings)
+    elif entry is not None:
+        page = listing.page(entry, environment.width(), example_text(entry))
+        _write(page, environment, settings)
+    else:
+        rows = tuple((entry.name, entry.summary) for entry in found)
+        table = commands.Table(("operation", "what it does"), rows)
+        _write(listing.table(table, environment.width()), environment, settings)
+    return ExitStatus.OK
 
 
 def _write(lines: list[listing.Line], environment: Environment, settings: Settings) -> None:

@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
 
@@ -63,8 +62,8 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    yield World(tmp_path)
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
 
 
 ENTER, NEW_LINE, TAB, CTRL_C = "\r", "\x1b\r", "\t", "\x03"
