@@ -193,10 +193,10 @@ def _repl(environment: Environment, operands: None, flags: dict[str, FlagValue])
     "List the operations, or describe one.",
 )
 def _ops(environment: Environment, operands: str | None, flags: dict[str, FlagValue]) -> int:
-    from tensorcli import reference
+    from tensorcli import ops_command
     from tensorcli.settings import resolve
 
-    return int(reference.show(operands, environment, resolve(flags, environment)))
+    return ops_command.show(operands, environment, resolve(flags, environment))
 
 
 @app.callback(invoke_without_command=True)

@@ -24,7 +24,22 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         status = run(sys.argv[1:] if arguments is None else arguments)
     except KeyboardInterrupt:
         status = 130
+    except Exception as fault:
+        status = report_fault(fault)
     leave(status)
+
+
+def report_fault(fault: Exception) -> int:
+    """The outermost ring: a fault of ours is one line, its traceback only for who asks for it."""
+    if os.environ.get("TENSORCLI_DEBUG"):
+        import traceback
+
+        traceback.print_exception(fault)
+    try:
+        sys.stderr.write(f"InternalError: internal fault: {type(fault).__name__}: {fault}\n")
+    except (OSError, ValueError, AttributeError):
+        pass  # no standard error to write to
+    return 1
 
 
 def run(arguments: Sequence[str], environment: Environment | None = None) -> int:
@@ -84,12 +99,11 @@ def settle_collector() -> None:
 
 def leave(status: int) -> NoReturn:
     """Flush and end at once: tearing the interpreter down takes 10 ms that nobody needs."""
-    try:
-        sys.stdout.flush()
-        sys.stderr.flush()
-    except (OSError, ValueError):
-        # A pipe that was closed, or a full disk that was already reported while writing.
-        pass
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError, AttributeError):
+            pass  # closed, or a full disk: reported while writing, if there was where to
     os._exit(status)
 
 

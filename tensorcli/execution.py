@@ -7,13 +7,13 @@ import os
 from tensorcli import results
 from tensorcli.diagnostics import Diagnostic
 from tensorcli.exit_status import ExitStatus
+from tensorcli.options import Request
 from tensorcli.render.output import Output, OutputFailed
 from tensorcli.settings import SettingError, Settings, resolve
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tensorcli.environment import Environment
-    from tensorcli.options import Request
 
 LONGEST_TEXT = 100_000_000
 """Bytes of a program: enough for any, and an end to reading /dev/zero."""
@@ -30,6 +30,16 @@ def execute(request: Request, environment: Environment | None = None) -> int:
     except SettingError as error:
         settings = Settings(format=str(request.flags.get("format", "auto")))
         return report(usage_diagnostic(str(error)), ExitStatus.USAGE, settings, environment)
+    return execute_with(request, environment, settings)
+
+
+def run_input(environment: Environment, settings: Settings) -> int:
+    """Run standard input as `run -` does."""
+    return execute_with(Request("run", ("-",), {}), environment, settings)
+
+
+def execute_with(request: Request, environment: Environment, settings: Settings) -> int:
+    """Run a request whose flags have already become settings."""
     output = Output(environment, settings)
     try:
         status = COMMANDS[request.command](request, output, environment, settings)
@@ -141,6 +151,7 @@ def _in_session(
     from tensorcli.session import Session
 
     session = Session(environment, settings)
+    session.explains = output.is_rich(environment.stdout)
     if settings.time_limit is None:
         return ExitStatus(session.run(text, output.emit, file=output.file, shows_last=eval))
     from tensorcli.watchdog import watch

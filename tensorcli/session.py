@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from engine import modes, printing
+from engine.registry import functions
 from engine.tensor import Tensor
 from tensorcli import results
 from tensorcli.diagnostics import Diagnostic
 from tensorcli.exit_status import ExitStatus
 from tensorcli.explain import forms as _forms  # noqa: F401 - registers the explanations
 from tensorcli.language import limits
-from tensorcli.language.compiler import compile_program
+from tensorcli.language.program import compile_program
 from tensorcli.language.errors import Refused
 
 TYPE_CHECKING = False
@@ -24,14 +25,20 @@ if TYPE_CHECKING:
 
 
 class Session:
-    """One person's names and modes. Making one puts the engine back to its first state."""
+    """One person's names and modes. Making one puts the engine back to its first state.
 
-    __slots__ = ("environment", "names", "settings")
+    `explains`: results that nobody asked for (the gradient table after backward, what a cast lost)
+    are worked out too; they are for terminals.
+    """
+
+    __slots__ = ("environment", "explains", "names", "settings")
 
     def __init__(self, environment: Environment, settings: Settings) -> None:
         self.environment = environment
         self.settings = settings
+        self.explains = False
         self.names: dict[str, object] = {}
+        settle_stack()
         self.reset()
 
     def reset(self) -> None:
@@ -121,12 +128,22 @@ class Listener:
         if isinstance(value, Tensor):
             names = self._session.names
             self.emit(results.TensorResult(value, line, shown, names))
+        elif value is None:
+            self._show_gradients(line, statement)
         elif isinstance(value, results.Result):
             value.line = line
             value.shown = shown
             self.emit(value)
         else:
             self.emit(results.ValueResult(value, line, shown))
+
+    def _show_gradients(self, line: int, statement: Emitted) -> None:
+        """After `loss.backward()`: the leaves as they are now, for whoever sits at a terminal."""
+        if statement.in_loop or not self._session.explains:
+            return
+        from tensorcli.explain import gradients
+
+        self.emit(gradients.explain(self._session.names, line, asked=False))
 
     def print(self, text: str, line: int) -> None:
         self.emit(results.PrintResult(text, line))
@@ -143,14 +160,18 @@ class Listener:
         return self._shows_last and statement.is_last
 
 
+def settle_stack() -> None:
+    """Let programs nest as deep as their limit allows."""
+    limits.secure_stack()
+
+
 def reseed(seed: int | None) -> None:
     """The generator as PyTorch's at the start: from the system's entropy unless a seed is given."""
-    from engine import random
-
     if seed is None:
-        random.seed()
+        if "seed" in functions:
+            functions["seed"]()
     else:
-        random.manual_seed(seed)
+        functions["manual_seed"](seed)
 
 
 def line_running() -> int | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,7 +27,7 @@ _NOT_FINITE = {"nan": '"nan"', "inf": '"inf"', "-inf": '"-inf"'}
 def _scalars(array: Any) -> list[str]:
     """numpy's own scalars print the shortest decimal of their dtype."""
     texts = list(map(str, array))
-    if not bool((array - array == 0).all()):
+    if not np.isfinite(array).all():
         texts = [_NOT_FINITE.get(text, text) for text in texts]
     return texts
 

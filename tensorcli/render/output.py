@@ -58,9 +58,6 @@ class Output:
             self._flush(self._environment.stderr)
         elif result.shown:
             stdout = self._environment.stdout
-            if isinstance(result, results.GradientsResult) and not result.asked:
-                if not self.is_rich(stdout):
-                    return
             self._write(stdout, self._text(result, stdout))
             if self.flush_each:
                 self.flush()
