@@ -115,12 +115,18 @@ def set_attribute(value: object, name: str, new: object) -> None:
 def attribute_names(value: object, only: str | None = None) -> list[str]:
     """The names that `value.` may be followed by; `only` asks for one of them."""
     if isinstance(value, Namespace):
-        names = set(value.table)
+        tables: tuple[Mapping[str, Any], ...] = (value.table,)
     else:
-        names = {*inherited(ATTRIBUTES, type(value)), *inherited(METHODS, type(value))}
+        tables = (inherited(ATTRIBUTES, type(value)), inherited(METHODS, type(value)))
     if only is not None:
-        return [only] if only in names else []
-    return sorted(names)
+        return [only] if any(only in table for table in tables) else []
+    return sorted({name for table in tables for name in names_in(table)})
+
+
+def names_in(table: Mapping[str, Any]) -> Iterable[str]:
+    """All names of a table; those of the engine make their entries on demand and list them so."""
+    every: Callable[[], Iterable[str]] | None = getattr(table, "names", None)
+    return table if every is None else every()
 
 
 def _missing(value: object, name: str) -> AttributeError:

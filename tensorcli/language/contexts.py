@@ -30,9 +30,24 @@ class ContextKind:
 CONTEXTS: dict[type, ContextKind] = {}
 
 
+def find_kind(kind: type) -> ContextKind | None:
+    """How values of a type are entered and left: the engine's contexts are taken as they are."""
+    found = CONTEXTS.get(kind)
+    if found is None and kind.__module__.startswith("engine.") and hasattr(kind, "__enter__"):
+        found = CONTEXTS[kind] = engine_kind(kind)
+    return found
+
+
+def engine_kind(kind: Any) -> ContextKind:
+    def leave(value: Any) -> None:
+        kind.__exit__(value, None, None, None)
+
+    return ContextKind(kind.__enter__, leave, getattr(kind, "clone", None))
+
+
 def kind_of(value: object) -> ContextKind:
     """How a value is entered and left; raises TypeError where it is no context manager."""
-    kind = CONTEXTS.get(type(value))
+    kind = find_kind(type(value))
     if kind is None:
         raise TypeError(
             f"'{type_name(value)}' object does not support the context manager protocol"
@@ -43,11 +58,11 @@ def kind_of(value: object) -> ContextKind:
 def decorate(wrapper: Any, function: Any) -> Any:
     """`@wrapper` over a function: gradient modes and the program's own functions can be one."""
     if isinstance(function, Function):
-        if isinstance(wrapper, type) and wrapper in CONTEXTS:
+        if isinstance(wrapper, type) and find_kind(wrapper) is not None:
             make = callable_for(wrapper)
             # `@torch.no_grad` without parentheses means what it means with them.
             wrapper = wrapper() if make is None else make()
-        kind = CONTEXTS.get(type(wrapper))
+        kind = find_kind(type(wrapper))
         if kind is not None:
             function.contexts = (opener(wrapper, kind), *function.contexts)
             return function

@@ -20,7 +20,8 @@ from tensorcli.language.compiling import (
     refuse_at,
     refuse_construct,
 )
-from tensorcli.language.errors import attach
+from tensorcli.language.builtins_table import ABSENT
+from tensorcli.language.errors import add_hint, attach
 from tensorcli.language.forms import visible_names
 from tensorcli.language.limits import meter
 from tensorcli.language.names import MISSING, known_names, lookup
@@ -109,7 +110,11 @@ def global_name(node: ast.Name, context: Context) -> Value:
 
 def unknown_name(key: str, source: Source, node: ast.AST, frame: Frame) -> NameError:
     exc = NameError(f"name '{key}' is not defined")
-    hint_near(exc, key, lambda: {*visible_names(frame), *known_names()})
+    advice = ABSENT.get(key)
+    if advice is not None:
+        add_hint(exc, f"{key} is not part of the language: {advice}")
+    else:
+        hint_near(exc, key, lambda: {*visible_names(frame), *known_names()})
     attach(exc, source, node)
     return exc
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from engine.modes import state
 
-# Imported for what they register: how each kind of node is compiled.
+# Imported for what they register: how each kind of node is compiled, and what names mean.
 from tensorcli.language import (  # noqa: F401
     calls,
     comprehensions,
@@ -16,6 +16,7 @@ from tensorcli.language import (  # noqa: F401
     handling,
     limits,
     statements,
+    tables,
 )
 from tensorcli.language.compiling import Context, statement
 from tensorcli.language.errors import Refused

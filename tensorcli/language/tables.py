@@ -1,0 +1,67 @@
+"""Puts the tables of builtins, methods and modules where names and attributes are looked up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from engine import registry
+from engine.dtypes import DType
+from engine.modes import state
+from engine.tensor import Tensor
+from tensorcli.language import (
+    attributes,
+    builtins_table,
+    functions,
+    limits,
+    math_table,
+    method_tables,
+    names,
+    namespaces,
+    operators,
+    torch_table,
+)
+from tensorcli.language.running import now
+from tensorcli.language.value_text import print_text
+
+
+def print_(*args: Any, sep: Any = " ", end: Any = "\n", flush: Any = False) -> None:
+    """The program's print: the text goes to whoever listens."""
+    text = print_text(args, sep, end)
+    limits.meter().charge_output(len(text))
+    line = state.site
+    now.listener.print(text, line if isinstance(line, int) else 0)
+
+
+# What Python's complaints about its arguments call it.
+print_.__name__ = print_.__qualname__ = "print"
+
+
+def _function_name(function: functions.Function) -> str:
+    return function.name
+
+
+def _make_numpy() -> namespaces.Namespace:
+    from tensorcli.language import numpy_table
+
+    return namespaces.Namespace("numpy", numpy_table.NUMPY)
+
+
+def install() -> None:
+    """Fill the tables; once, when the language is first imported."""
+    names.BUILTINS.update(builtins_table.BUILTINS)
+    names.BUILTINS.update(builtins_table.attribute_functions(attributes.attribute))
+    names.BUILTINS["print"] = print_
+    functions.GUARDED_CALLS.update(builtins_table.GUARDED_CALLS)
+    attributes.METHODS.update(method_tables.METHODS)
+    attributes.ATTRIBUTES.update(method_tables.ATTRIBUTES)
+    attributes.ATTRIBUTES[functions.Function] = {"__name__": _function_name}
+    attributes.METHODS[Tensor] = registry.methods
+    attributes.ATTRIBUTES[Tensor] = registry.attributes
+    attributes.SETTERS[Tensor] = registry.setters
+    operators.SAFE.update((Tensor, DType))
+    namespaces.register("math", lambda: namespaces.Namespace("math", math_table.MATH))
+    namespaces.register("numpy", _make_numpy)
+    torch_table.install(names.BARE_NAMES, functions.GUARDED_CALLS)
+
+
+install()

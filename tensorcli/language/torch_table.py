@@ -1,0 +1,97 @@
+"""The torch module as programs see it: the engine's registry, by prefix; nothing is defined here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import engine.ops  # noqa: F401  # enters the operations in the registry
+from engine import dtypes, registry
+from engine.device import Device
+from engine.dtypes import DType
+from engine.layout import Size
+from engine.tensor import Tensor
+from tensorcli.language.namespaces import Namespace, register
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+# The modules inside torch; functions belong to the longest of these that their name begins with.
+MODULES = (
+    "", "autograd", "autograd.functional", "autograd.graph", "backends", "compiler", "cuda", "cpu",
+    "fft", "func", "linalg", "nn", "nn.functional", "nn.init", "nn.utils", "random", "special",
+    "testing", "utils", "version",
+)  # fmt: skip
+
+_SPELLINGS = {
+    "float": "float32", "double": "float64", "half": "float16", "bfloat16": "bfloat16",
+    "short": "int16", "int": "int32", "long": "int64", "bool": "bool",
+    "cfloat": "complex64", "cdouble": "complex128", "chalf": "complex32",
+}  # fmt: skip
+
+
+def _constants() -> dict[str, object]:
+    """What torch has beside functions: dtypes, types, numbers."""
+    found: dict[str, object] = {"Tensor": Tensor, "Size": Size, "dtype": DType, "device": Device}
+    found.update(dtypes.by_name)
+    for spelling, name in _SPELLINGS.items():
+        if name in dtypes.by_name:
+            found[spelling] = dtypes.by_name[name]
+    inf = float("inf")
+    found.update(inf=inf, nan=inf - inf, pi=3.141592653589793, e=2.718281828459045, newaxis=None)
+    found["__version__"] = "2.13.0"
+    return found
+
+
+class TorchTable(dict[str, Any]):
+    """Name -> value of one module, filled when a name is first asked for."""
+
+    def __init__(self, prefix: str, values: dict[str, object]) -> None:
+        super().__init__(values)
+        self._prefix = prefix + "." if prefix else ""
+
+    def __missing__(self, name: str) -> Any:
+        value = registry.functions.get(self._prefix + name) if "." not in name else None
+        if value is None:
+            raise KeyError(name)
+        self[name] = value
+        return value
+
+    def __contains__(self, name: object) -> bool:
+        return dict.__contains__(self, name) or (
+            isinstance(name, str) and "." not in name and self._prefix + name in registry.functions
+        )
+
+    def get(self, name: str, default: Any = None) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            return default
+
+    def __iter__(self) -> Iterator[str]:
+        names = set(dict.keys(self))
+        start = len(self._prefix)
+        for full in registry.functions.names():
+            if full.startswith(self._prefix) and "." not in full[start:]:
+                names.add(full[start:])
+        return iter(sorted(names))
+
+
+def _make() -> dict[str, Namespace]:
+    made: dict[str, Namespace] = {}
+    for name in MODULES:
+        full = f"torch.{name}" if name else "torch"
+        made[name] = Namespace(full, TorchTable(name, _constants() if not name else {}))
+        outer, _, last = name.rpartition(".")
+        if name:
+            made[outer].table[last] = made[name]  # type: ignore[index]  # these tables are ours
+    return made
+
+
+def install(bare_names: list[Any], guarded_calls: dict[Any, Callable[..., Any]]) -> None:
+    """Let programs use torch: as a module, and by bare names."""
+    made = _make()
+    for name, namespace in made.items():
+        register(namespace.name, lambda namespace=namespace: namespace)  # type: ignore[misc]
+        if name == "":
+            bare_names.append(namespace.table)
+    guarded_calls[Size] = Size
