@@ -1,0 +1,1 @@
+"""Array backends: each gives ``xp`` and the few functions that differ between devices."""

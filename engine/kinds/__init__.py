@@ -1,0 +1,27 @@
+"""The kinds of operations: decorators that turn one definition into an op with all its spellings."""
+
+from __future__ import annotations
+
+from engine.kinds.composite import composite
+from engine.kinds.contraction import contraction
+from engine.kinds.kernel import Made, kernel, made, working
+from engine.kinds.pointwise import BOOL_OUT, DEFAULT, INT_TO_FLOAT, comparison, pointwise
+from engine.kinds.reduction import reduction
+from engine.kinds.view import multi_view, view
+
+__all__ = [
+    "BOOL_OUT",
+    "DEFAULT",
+    "INT_TO_FLOAT",
+    "Made",
+    "comparison",
+    "composite",
+    "contraction",
+    "kernel",
+    "made",
+    "multi_view",
+    "pointwise",
+    "reduction",
+    "view",
+    "working",
+]

@@ -1,0 +1,66 @@
+"""Composites: operations written with other operations; they need no derivative of their own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from engine.kinds.kernel import store_parts
+from engine.kinds.record import body_caller, make_op, parameters
+from engine.kinds.results import check_destination, write
+from engine.modes import state
+from engine.signature import bind
+from engine import tape
+from engine.tensor import Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from engine.registry import Op
+
+
+def composite(*, inplace: bool = False, out: bool = True, **record: Any) -> Callable[[Any], Any]:
+    """An op whose body works with tensors; arguments are bound and converted like any op's.
+
+    ``inplace`` adds a twin that copies the result into the input.
+    """
+
+    def decorate(body: Any) -> Any:
+        return make_op(
+            body,
+            "composite",
+            lambda op: _build(op, out),
+            _build_inplace if inplace else None,
+            inplace=inplace,
+            **record,
+        )
+
+    return decorate
+
+
+def _build(op: Op, takes_out: bool) -> Any:
+    name = op.name.rpartition(".")[2]
+    ps = parameters(op)
+    run = body_caller(op)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        out = kwargs.pop("out", None) if takes_out else None
+        y = run(bind(name, ps, args, kwargs))
+        return y if out is None else store_parts(out, y, name)
+
+    return call
+
+
+def _build_inplace(op: Op) -> Any:
+    def call(x: Tensor, *args: Any, **kwargs: Any) -> Any:
+        needs = state.grad and tape.requires_grad(x)
+        tape.check_inplace(x, needs)
+        tape.check_overlap(x)
+        y = op.function(x, *args, **kwargs)
+        check_destination(x, y.kind, y.layout.shape, needs)
+        if y.ag is not None and y.ag.requires_grad:
+            return x.copy_(y)
+        write(x, y)
+        tape.bump(x)
+        return x
+
+    return call

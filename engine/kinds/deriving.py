@@ -1,0 +1,214 @@
+"""From a derivative to a recorder: which values a node keeps, and how its gradients come about.
+
+A derivative is a function whose parameter names say what it needs: ``g`` the incoming gradient,
+``y`` the output, the name of an input or attribute that value; ``input_shape``,
+``input_layout``, ``input_dtype`` need no tensor to be kept. One function serves one input, or
+several when its key lists them ("input,weight").
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from engine import tape
+from engine.kinds.record import parameters
+from engine.modes import state
+from engine.tape import Gradient, Node, make_node, output_alias, requires_grad, unpack
+from engine.tensor import Autograd, Tensor, alias
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from engine.registry import Op
+
+_DERIVED = ("_shape", "_layout", "_dtype")
+
+
+class _Plan:
+    """For one set of inputs that need gradients: what to keep and which rules to run.
+
+    ``positions`` gives for each kept name where its value comes from; a rule is (places in the
+    result, function, where its arguments are among the kept values, -1 for ``g``).
+    """
+
+    __slots__ = ("gradient", "names", "outputs_kept", "rules", "sources")
+
+    def __init__(self, op: Op, needed: tuple[bool, ...], inputs: tuple[str, ...]):
+        names: list[str] = []
+        self.rules: list[tuple[Any, Any, tuple[int, ...]]] = []
+        for key, fn in derivatives(op).items():
+            places = tuple(inputs.index(k) for k in key.split(",") if k in inputs)
+            if not any(needed[p] for p in places):
+                continue
+            arguments = fn.__code__.co_varnames[: fn.__code__.co_argcount]
+            where = []
+            for argument in arguments:
+                if argument == "g":
+                    where.append(-1)
+                    continue
+                if argument == "needed":
+                    argument = f"needed:{''.join('1' if needed[p] else '0' for p in places)}"
+                if argument not in names:
+                    names.append(argument)
+                where.append(names.index(argument))
+            self.rules.append((places if len(places) > 1 else places[0], fn, tuple(where)))
+        self.names = tuple(names)
+        self.outputs_kept = tuple(i for i, n in enumerate(names) if n == "y")
+        order = {p.name: i for i, p in enumerate(parameters(op))}
+        self.sources = tuple(_source(n, order) for n in names)
+        self.gradient = Gradient(op.node_name, _make_apply(self, len(inputs)), self.names)
+
+
+def derivatives(op: Op) -> dict[str, Any]:
+    """The op's derivatives by input; a bare function is that of the first parameter."""
+    vjp = op.derivatives
+    if vjp is None:
+        return {}
+    return vjp if isinstance(vjp, dict) else {parameters(op)[0].name: vjp}
+
+
+def _source(name: str, order: dict[str, int]) -> Any:
+    """A function from (values, y) to the value of that name."""
+    if name == "y":
+        return lambda values, y: output_alias(y) if y.__class__ is Tensor else tuple(
+            output_alias(t) for t in y
+        )
+    if name.startswith("needed:"):
+        flags = tuple(c == "1" for c in name[7:])
+        return lambda values, y: flags
+    if name in order:
+        at = order[name]
+        return lambda values, y: values[at]
+    for suffix in _DERIVED:
+        if name.endswith(suffix):
+            owner = name.removesuffix(suffix)
+            if owner == "y":
+                return lambda values, y: _part(y, suffix)
+            at = order[owner]
+            return lambda values, y: _part(values[at], suffix)
+    raise AssertionError(f"no parameter {name}")
+
+
+def _part(t: Any, suffix: str) -> Any:
+    if not isinstance(t, Tensor):
+        return None
+    if suffix == "_dtype":
+        return t.dtype
+    return t.layout if suffix == "_layout" else t.layout.shape
+
+
+def _make_apply(plan: _Plan, count: int) -> Any:
+    rules = plan.rules
+
+    def apply(node: Node, g: Any) -> Sequence[Any]:
+        saved = unpack(node)
+        if state.grad and plan.outputs_kept:
+            saved = _with_history(saved, plan.outputs_kept, node)
+        result: list[Any] = [None] * (node.attributes or count)
+        for places, fn, where in rules:
+            value = fn(*[g if i < 0 else saved[i] for i in where])
+            if places.__class__ is tuple:
+                for place, part in zip(places, value, strict=True):
+                    result[place] = part
+            elif value.__class__ in (tuple, list):
+                result[places : places + 1] = value
+            else:
+                result[places] = value
+        return result
+
+    return apply
+
+
+def _with_history(saved: tuple[Any, ...], outputs: tuple[int, ...], node: Node) -> tuple[Any, ...]:
+    """The kept outputs tied to their node again, for a derivative that is itself recorded."""
+    values = list(saved)
+    for at in outputs:
+        kept = values[at]
+        if kept.__class__ is tuple:
+            values[at] = tuple(_tied(t, node, nr) for nr, t in enumerate(kept))
+        else:
+            values[at] = _tied(kept, node, 0)
+    return tuple(values)
+
+
+def _tied(kept: Tensor, node: Node, nr: int) -> Tensor:
+    again = alias(kept)
+    again.ag = Autograd(True, node, nr)
+    return again
+
+
+class Recorder:
+    """Records calls of one op; made when the op is first recorded."""
+
+    __slots__ = ("input_places", "inputs", "op", "plans")
+
+    def __init__(self, op: Op):
+        self.op = op
+        table = derivatives(op)
+        wanted = {k for key in table for k in key.split(",")}
+        self.inputs = tuple(p.name for p in parameters(op) if p.name in wanted)
+        order = {p.name: i for i, p in enumerate(parameters(op))}
+        self.input_places = tuple(order[n] for n in self.inputs)
+        self.plans: dict[tuple[bool, ...], _Plan] = {}
+
+    def before_write(self, values: Sequence[Any]) -> list[Any]:
+        """``values`` for an in-place call: where a derivative looks at the destination as it was,
+        a copy of it that has the destination's edges."""
+        x = values[0]
+        kept = alias(x)
+        if _uses_input(self.op):
+            kept = x.detach().clone()
+        kept.base = None
+        target, nr = tape.edge(x)
+        if target is not None:
+            kept.ag = Autograd(True, None if target is x else target, nr)
+        return [kept, *values[1:]]
+
+    def record(self, values: Sequence[Any], y: Any) -> Node | None:
+        """The node of a call with ``values`` (by parameter) that gave ``y``; None if none is
+        needed. ``y`` is a tensor or a tuple of them; the caller attaches the node."""
+        needed: list[bool] = []
+        edges: list[Tensor | None] = []
+        spread = 0
+        for place in self.input_places:
+            value = values[place]
+            if value.__class__ is Tensor or isinstance(value, Tensor):
+                needs = requires_grad(value)
+                needed.append(needs)
+                edges.append(value if needs else None)
+            elif value.__class__ is tuple:
+                flags = [requires_grad(t) for t in value]
+                needed.append(any(flags))
+                edges.extend(t if f else None for t, f in zip(value, flags, strict=True))
+                spread = len(value) - 1
+            else:
+                needed.append(False)
+                edges.append(None)
+        if True not in needed:
+            return None
+        key = tuple(needed)
+        plan = self.plans.get(key)
+        if plan is None:
+            plan = self.plans[key] = _Plan(self.op, key, self.inputs)
+        first = y if y.__class__ is Tensor else y[0]
+        node = make_node(plan.gradient, first, edges)
+        if spread:
+            node.attributes = None
+        if y.__class__ is tuple:
+            node.outputs = [(t.kind, t.layout) for t in y]
+        if plan.names:
+            keep(node, plan, values, y)
+        return node
+
+
+def _uses_input(op: Op) -> bool:
+    first = parameters(op)[0].name
+    return any(
+        first in fn.__code__.co_varnames[: fn.__code__.co_argcount]
+        for fn in derivatives(op).values()
+    )
+
+
+def keep(node: Node, plan: _Plan, values: Sequence[Any], y: Any) -> None:
+    """Store what ``plan`` needs on ``node``."""
+    tape.save(node, tuple([source(values, y) for source in plan.sources]))

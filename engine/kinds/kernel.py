@@ -1,0 +1,207 @@
+"""Operations with a rule and a kernel of their own: the general kind.
+
+The body is the rule: from bound arguments it works out dtype and layout, and returns what it
+``made`` together with a function of the array module that computes it. On meta that function is
+never called.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from engine import device as devices
+from engine import layout as layouts
+from engine import tape
+from engine.dtypes import compute_dtype
+from engine.kinds.deriving import Recorder
+from engine.kinds.record import body_caller, make_op, parameters
+from engine.kinds.results import (
+    cast,
+    check_destination,
+    common_device,
+    result,
+    store_out,
+    write,
+)
+from engine.modes import state
+from engine.return_types import named
+from engine.signature import bind
+from engine.tensor import Kind, Tensor, kind_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from engine.dtypes import DType
+    from engine.layout import Layout
+    from engine.registry import Op
+
+
+class Made:
+    """A result to be: dtype, layout and the function of ``xp`` that computes its array."""
+
+    __slots__ = ("dtype", "layout", "run")
+
+    def __init__(self, dtype: DType, layout: Layout, run: Callable[[Any], Any]):
+        self.dtype = dtype
+        self.layout = layout
+        self.run = run
+
+
+def made(dtype: DType, shape: tuple[int, ...] | Layout, run: Callable[[Any], Any]) -> Made:
+    """A result of that dtype and shape (contiguous) or layout, computed by ``run(xp)``."""
+    layout = layouts.contiguous(shape) if isinstance(shape, tuple) else shape
+    return Made(dtype, layout, run)
+
+
+def working(t: Tensor, dtype: DType | None = None) -> Any:
+    """The tensor's array in the dtype to compute in: that of ``dtype`` (its own), low precision
+    widened to float32."""
+    wanted = compute_dtype(dtype or t.dtype)
+    if t.dtype is wanted:
+        return t.array
+    return cast(t.array, kind_of(wanted, t.kind.device))
+
+
+def kernel(
+    *,
+    vjp: Any = None,
+    inplace: bool = False,
+    fields: tuple[str, ...] = (),
+    out: bool = True,
+    **record: Any,
+) -> Callable[[Any], Any]:
+    """An op whose body returns one Made, or a tuple of them.
+
+    ``fields`` name the parts of a tuple (the result then is a ``return_types`` tuple). A result
+    of several parts run together shares one computation: its ``run`` may return a list that the
+    others index.
+    """
+
+    def decorate(body: Any) -> Any:
+        return make_op(
+            body,
+            "kernel",
+            lambda op: _build(op, fields, out),
+            (lambda op: _build_inplace(op)) if inplace else None,
+            vjp=vjp,
+            inplace=inplace,
+            **record,
+        )
+
+    return decorate
+
+
+def tensors_among(values: list[Any]) -> list[Tensor]:
+    """The tensors in bound arguments, those in tuples included."""
+    found: list[Tensor] = []
+    for v in values:
+        if isinstance(v, Tensor):
+            found.append(v)
+        elif v.__class__ is tuple:
+            found.extend(t for t in v if isinstance(t, Tensor))
+    return found
+
+
+def compute(name: str, run: Any, values: list[Any]) -> Any:
+    """Run the rule and the kernel: a tensor, or a tuple of them; not recorded."""
+    inputs = tensors_among(values)
+    device = common_device(name, inputs) if inputs else devices.cpu
+    planned = run(values)
+    if planned.__class__ is Made:
+        return _realise(planned, device)
+    shared: dict[int, Any] = {}
+    return tuple([_realise(p, device, shared, at) for at, p in enumerate(planned)])
+
+
+def _realise(
+    plan: Any, device: Any, shared: dict[int, Any] | None = None, at: int = 0
+) -> Any:
+    if plan.__class__ is not Made:
+        return plan
+    kind: Kind = kind_of(plan.dtype, device)
+    if device is devices.meta:
+        return result(None, kind, plan.layout)
+    if shared is None:
+        array = plan.run(kind.xp)
+    else:
+        key = id(plan.run)
+        if key not in shared:
+            shared[key] = plan.run(kind.xp)
+        array = shared[key]
+        if array.__class__ in (tuple, list):
+            array = array[at]
+    return result(array, kind, plan.layout)
+
+
+def _build(op: Op, fields: tuple[str, ...], takes_out: bool) -> Any:
+    name = op.name.rpartition(".")[2]
+    ps = parameters(op)
+    run = body_caller(op)
+    recorder = Recorder(op) if op.derivatives is not None else None
+    returns = named(name, fields) if fields else None
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        out = kwargs.pop("out", None) if takes_out else None
+        values = bind(name, ps, args, kwargs)
+        y = compute(name, run, values)
+        if recorder is not None and state.grad:
+            attach_recorded(recorder, values, y)
+        if out is not None:
+            y = store_parts(out, y, name)
+        return returns(y) if returns is not None else y
+
+    return call
+
+
+def attach_recorded(recorder: Recorder, values: list[Any], y: Any) -> None:
+    """Record the call and make its node the maker of every differentiable result."""
+    node = recorder.record(values, y)
+    if node is None:
+        return
+    if y.__class__ is Tensor:
+        if y.dtype.is_floating_point or y.dtype.is_complex:
+            tape.attach(y, node)
+        return
+    for nr, part in enumerate(y):
+        if part.dtype.is_floating_point or part.dtype.is_complex:
+            tape.attach(part, node, nr)
+
+
+def store_parts(out: Any, y: Any, name: str) -> Any:
+    if y.__class__ is Tensor:
+        return store_out(out, y, name)
+    return tuple([store_out(o, part, name) for o, part in zip(out, y, strict=True)])
+
+
+def _build_inplace(op: Op) -> Any:
+    name = op.name.rpartition(".")[2]
+    ps = parameters(op)
+    recorder = Recorder(op) if op.derivatives is not None else None
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        values = bind(name + "_", ps, args, kwargs)
+        return change(op, recorder, values)
+
+    return call
+
+
+def change(op: Op, recorder: Recorder | None, values: list[Any]) -> Tensor:
+    """Do the op on ``values[0]`` in place: refuse, compute, write, record."""
+    x: Tensor = values[0]
+    recorded = (
+        recorder is not None
+        and state.grad
+        and any(tape.requires_grad(t) for t in tensors_among(values))
+    )
+    tape.check_inplace(x, recorded)
+    tape.check_overlap(x)
+    y = compute(op.name, body_caller(op), values)
+    check_destination(x, y.kind, y.layout.shape, recorded)
+    before = recorder.before_write(values) if recorded and recorder is not None else values
+    write(x, y)
+    tape.bump(x)
+    if recorded and recorder is not None:
+        node = recorder.record(before, x)
+        if node is not None:
+            tape.rebase(x, node)
+    return x

@@ -1,0 +1,488 @@
+"""Element-wise operations: a rule cached per operands, a ufunc or kernel, and their in-place twins.
+
+What a call does is decided once for each combination of the operands' kinds and layouts and kept
+in a plan; a call on operands seen before is a dictionary look-up, the ufunc and five assignments.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from engine import dtypes, tape
+from engine import layout as layouts
+from engine.dtypes import DType
+from engine.errors import DtypeNotImplementedError
+from engine.kinds.deriving import Recorder
+from engine.kinds.record import make_op, parameters
+from engine.kinds.results import (
+    cast,
+    check_destination,
+    check_partial_overlap,
+    common_device,
+    fit,
+    result,
+    store_out,
+    verify,
+    write,
+)
+from engine.modes import state
+from engine.signature import bind, check_numbers
+from engine.tensor import Kind, Tensor, kind_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from engine.layout import Layout
+    from engine.registry import Op
+
+_new = object.__new__
+_NUMBERS: dict[type, Callable[[], DType]] = {
+    bool: lambda: dtypes.bool_,
+    int: lambda: dtypes.int64,
+    float: lambda: state.default_dtype,
+    complex: lambda: dtypes.complex_of(state.default_dtype),
+}
+
+
+def DEFAULT(common: DType) -> tuple[DType, DType]:
+    """Compute in the promoted dtype (float32 for the low-precision ones), give the promoted."""
+    return (dtypes.float32 if common.low else common), common
+
+
+def INT_TO_FLOAT(common: DType) -> tuple[DType, DType]:
+    """As DEFAULT, integers and booleans going to the default dtype first."""
+    if common.category <= dtypes.INT:
+        common = state.default_dtype
+    return (dtypes.float32 if common.low else common), common
+
+
+def BOOL_OUT(common: DType) -> tuple[DType, DType]:
+    """Compare in the promoted dtype, give booleans."""
+    return (dtypes.float32 if common.low else common), dtypes.bool_
+
+
+class _Rule:
+    """The static part of one pointwise op, read from its record on first use."""
+
+    __slots__ = (
+        "attributes", "count", "kernel", "name", "op", "promote", "promoted", "recorder", "stub",
+        "takes", "ufunc",
+    )  # fmt: skip
+
+    op: Op
+    kernel: Any
+    ufunc: Any
+    count: int
+    recorder: Recorder
+
+
+class Plan:
+    """What to do with operands of certain kinds and layouts."""
+
+    __slots__ = ("compute", "kind", "layout", "numbers", "run")
+
+    def __init__(self, run: Any, kind: Kind, layout: Layout, compute: DType):
+        self.run = run
+        self.kind = kind
+        self.layout = layout
+        self.compute = compute
+        self.numbers: dict[Any, Any] = {}
+
+
+def pointwise(
+    *,
+    ufunc: str | None = None,
+    kernel: Any = None,
+    vjp: Any = None,
+    promote: Any = DEFAULT,
+    takes: str = "bifc",
+    stub: str | None = None,
+    promoted: tuple[str, ...] | None = None,
+    inplace: bool = True,
+    **record: Any,
+) -> Callable[[Any], Any]:
+    """An element-wise op.
+
+    The leading parameters annotated Tensor or Operand are its operands, the rest are attributes.
+    ``ufunc`` names a function of the array module; ``kernel(xp, *arrays, *attributes)`` is for
+    everything else. ``promote`` maps the promoted dtype to (compute, result). ``takes`` lists the
+    categories accepted: b, i, f, c, and u for the wide unsigned integers; others are refused
+    with ``stub``'s name. ``promoted`` names the operands that take part in promotion (all).
+    """
+
+    def decorate(body: Any) -> Any:
+        def make_rule(op: Op) -> _Rule:
+            rule = _Rule()
+            rule.op = op
+            rule.name = op.name.rpartition(".")[2]
+            rule.ufunc = getattr(np, ufunc) if ufunc else None
+            rule.kernel = kernel
+            rule.promote = promote
+            rule.takes = takes
+            rule.stub = stub or f"{rule.name}_cpu"
+            ps = parameters(op)
+            operands = [p for p in ps if p.kind in ("Tensor", "Operand") and not p.keyword_only]
+            rule.count = len(operands)
+            rule.promoted = tuple(promoted is None or p.name in promoted for p in operands)
+            rule.attributes = len(ps) - len(operands)
+            rule.recorder = Recorder(op)
+            return rule
+
+        def build(op: Op) -> Any:
+            rule = make_rule(op)
+            if rule.attributes == 0 and rule.count == 1:
+                return _unary(rule)
+            if rule.attributes == 0 and rule.count == 2:
+                return _binary(rule)
+            return _general(rule)
+
+        build.make_rule = make_rule  # type: ignore[attr-defined]
+        return make_op(
+            body,
+            "pointwise",
+            build,
+            (lambda op: _inplace(make_rule(op))) if inplace else None,
+            vjp=vjp,
+            inplace=inplace,
+            **record,
+        )
+
+    return decorate
+
+
+def comparison(**options: Any) -> Callable[[Any], Any]:
+    """A pointwise op that gives booleans and has no derivative."""
+    options.setdefault("promote", BOOL_OUT)
+    return pointwise(**options)
+
+
+def _check_takes(rule: _Rule, common: DType) -> None:
+    category = "bifc"[common.category]
+    wide = common.name in ("uint16", "uint32", "uint64")
+    if (
+        category not in rule.takes
+        or (wide and "u" not in rule.takes)
+        or (common.name.startswith("float8") and "8" not in rule.takes)
+    ):
+        raise DtypeNotImplementedError(f'"{rule.stub}" not implemented for \'{common.title}\'')
+
+
+def make_plan(rule: _Rule, operands: list[Any], attributes: tuple[Any, ...]) -> Plan:
+    """The plan for ``operands`` (tensors and numbers). Raises what PyTorch raises for them."""
+    tensors = [t for t in operands if isinstance(t, Tensor)]
+    device = common_device(rule.name, tensors)
+    dimensioned, zero, numbers = [], [], []
+    for t, counts in zip(operands, rule.promoted, strict=True):
+        if not counts:
+            continue
+        if not isinstance(t, Tensor):
+            check_numbers(t)
+            numbers.append(_NUMBERS[type(t)]())
+        elif t.layout.ndim:
+            dimensioned.append(t.dtype)
+        else:
+            zero.append(t.dtype)
+    common = dtypes.result_type(dimensioned, zero, numbers)
+    shape: tuple[int, ...] = ()
+    for t in tensors:
+        shape = layouts.broadcast_shapes(shape, t.layout.shape) if shape else t.layout.shape
+    _check_takes(rule, common)
+    compute, final = rule.promote(common)
+    layout = layouts.elementwise([t.layout for t in tensors], shape)
+    kind = kind_of(final, device)
+    run = _runner(rule, operands, attributes, compute, kind, layout)
+    return Plan(run, kind, layout, compute)
+
+
+def _runner(
+    rule: _Rule,
+    operands: list[Any],
+    attributes: tuple[Any, ...],
+    compute: DType,
+    kind: Kind,
+    layout: Layout,
+) -> Any:
+    """A function from the operands' arrays to the result's array."""
+    if kind.device.type == "meta":
+        return lambda *arrays: None
+    target = kind_of(compute, kind.device)
+    wanted = target.np
+    converts = [
+        counts and isinstance(t, Tensor) and t.kind.dtype is not compute
+        for t, counts in zip(operands, rule.promoted, strict=True)
+    ]
+    xp = kind.xp
+    kernel = rule.kernel
+    fn = rule.ufunc if kernel is None else (lambda *arrays: kernel(xp, *arrays, *attributes))
+    plain = (
+        rule.ufunc is not None
+        and not any(converts)
+        and (kind.dtype is compute or rule.promote is BOOL_OUT)
+        and layout.plain
+        and all(not isinstance(t, Tensor) or t.layout.plain or t.layout.ndim == 0 for t in operands)
+    )
+    if plain:
+        return fn
+    zero_dim = layout.ndim == 0
+
+    def run(*arrays: Any) -> Any:
+        ready = [
+            cast(a, target) if c else a for a, c in zip(arrays, converts, strict=True)
+        ]
+        value = fn(*ready)
+        if zero_dim and value.__class__ is not np.ndarray:
+            value = np.asarray(value)
+        return fit(value, kind, layout)
+
+    assert wanted is not None
+    return run
+
+
+def _number_array(plan: Plan, value: Any) -> Any:
+    """A Python number as a 0-d array of the plan's compute dtype; signed zeros are not cached."""
+    xp = plan.kind.xp
+    dtype = plan.compute.np
+    if value.__class__ is int and plan.compute.category == dtypes.INT:
+        array = xp.array(value, "int64" if value < 2**63 else "uint64").astype(dtype)
+    else:
+        array = xp.array(value, dtype)
+    if value != 0 and value == value and len(plan.numbers) < 1024:
+        plan.numbers[value] = array
+    return array
+
+
+def _finish(y: Tensor) -> Tensor:
+    if state.inference:
+        y.version = None
+    if y.array is None:
+        from engine.storage import Storage
+
+        y.storage = Storage(None, y.layout.span * y.kind.dtype.itemsize, y.kind.device)
+    if state.check:
+        verify(y)
+    return y
+
+
+def _record(rule: _Rule, values: list[Any], y: Tensor) -> None:
+    node = rule.recorder.record(values, y)
+    if node is not None:
+        tape.attach(y, node)
+
+
+def _unary(rule: _Rule) -> Any:
+    plans: dict[Any, Plan] = {}
+    get = plans.get
+    name = rule.name
+    ps = parameters(rule.op)
+
+    def call(x: Any = None, /, *args: Any, **kwargs: Any) -> Any:
+        if x.__class__ is not Tensor or args or kwargs:
+            return slow(x, args, kwargs)
+        plan = get((x.kind, x.layout))
+        if plan is None:
+            plan = plans[x.kind, x.layout] = make_plan(rule, [x], ())
+        y: Tensor = _new(Tensor)
+        y.array = plan.run(x.array)
+        y.kind = plan.kind
+        y.layout = plan.layout
+        y.base = None
+        y.ag = None
+        if state.grad:
+            if x.ag is not None or x.base is not None:
+                _record(rule, [x], y)
+        if state.inference or state.check or y.array is None:
+            _finish(y)
+        return y
+
+    def slow(x: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        out = kwargs.pop("out", None)
+        given = args if x is None else (x, *args)
+        y = call(*bind(name, ps, given, kwargs))
+        return y if out is None else store_out(out, y, name)
+
+    return call
+
+
+def operator_function(op: Op) -> Any:
+    """The op's function for Python's operators: NotImplemented for operands it does not take."""
+    return _binary(op.build.make_rule(op), True)  # type: ignore[attr-defined]
+
+
+def _binary(rule: _Rule, operator: bool = False) -> Any:
+    plans: dict[Any, Plan] = {}
+    get = plans.get
+    name = rule.name
+    ps = parameters(rule.op)
+
+    def call(a: Any = None, b: Any = None, /, *args: Any, **kwargs: Any) -> Any:
+        if args or kwargs:
+            return slow(a, b, args, kwargs)
+        y: Tensor = _new(Tensor)
+        if b.__class__ is Tensor:
+            if a.__class__ is not Tensor:
+                return mixed(a, b)
+            plan = get((a.kind, b.kind, a.layout, b.layout))
+            if plan is None:
+                plan = plans[a.kind, b.kind, a.layout, b.layout] = make_plan(rule, [a, b], ())
+            y.array = plan.run(a.array, b.array)
+            y.kind = plan.kind
+            y.layout = plan.layout
+            y.base = None
+            y.ag = None
+            if state.grad and (
+                a.ag is not None or b.ag is not None or a.base is not None or b.base is not None
+            ):
+                _record(rule, [a, b], y)
+        else:
+            if a.__class__ is not Tensor:
+                return slow(a, b, args, kwargs)
+            key = (a.kind, b.__class__, a.layout)
+            plan = get(key)
+            if plan is None:
+                if b.__class__ not in _NUMBERS:
+                    return slow(a, b, args, kwargs)
+                if b.__class__ in (float, complex):
+                    key = (*key, state.default_dtype)
+                    plan = get(key)
+                if plan is None:
+                    plan = plans[key] = make_plan(rule, [a, b], ())
+            number = plan.numbers.get(b)
+            if number is None:
+                check_numbers(b)
+                number = _number_array(plan, b)
+            y.array = plan.run(a.array, number)
+            y.kind = plan.kind
+            y.layout = plan.layout
+            y.base = None
+            y.ag = None
+            if state.grad and (a.ag is not None or a.base is not None):
+                _record(rule, [a, b], y)
+        if state.inference or state.check or y.array is None:
+            _finish(y)
+        return y
+
+    def mixed(a: Any, b: Tensor) -> Any:
+        if a.__class__ not in _NUMBERS:
+            return slow(a, b, (), {})
+        key = (a.__class__, b.kind, b.layout, state.default_dtype)
+        plan = get(key)
+        if plan is None:
+            plan = plans[key] = make_plan(rule, [a, b], ())
+        number = plan.numbers.get(a)
+        if number is None:
+            check_numbers(a)
+            number = _number_array(plan, a)
+        y: Tensor = _new(Tensor)
+        y.array = plan.run(number, b.array)
+        y.kind = plan.kind
+        y.layout = plan.layout
+        y.base = None
+        y.ag = None
+        if state.grad and (b.ag is not None or b.base is not None):
+            _record(rule, [a, b], y)
+        return _finish(y)
+
+    def slow(a: Any, b: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if operator:
+            return NotImplemented
+        out = kwargs.pop("out", None)
+        given = args if a is None else (a, *args) if b is None else (a, b, *args)
+        x, z = bind(name, ps, given, kwargs)
+        if not isinstance(x, Tensor) and not isinstance(z, Tensor):
+            raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(x).__name__}")
+        y = call(x, z)
+        return y if out is None else store_out(out, y, name)
+
+    return call
+
+
+def _general(rule: _Rule) -> Any:
+    plans: dict[Any, Plan] = {}
+    name = rule.name
+    ps = parameters(rule.op)
+    count = rule.count
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        out = kwargs.pop("out", None)
+        values = bind(name, ps, args, kwargs)
+        y = compute(values)
+        return y if out is None else store_out(out, y, name)
+
+    def compute(values: list[Any]) -> Tensor:
+        plan, arrays = planned(rule, plans, values[:count], tuple(values[count:]))
+        y = result(plan.run(*arrays), plan.kind, plan.layout)
+        if state.grad:
+            _record(rule, values, y)
+        return y
+
+    return call
+
+
+def planned(
+    rule: _Rule, plans: dict[Any, Plan], operands: list[Any], attributes: tuple[Any, ...]
+) -> tuple[Plan, list[Any]]:
+    """The plan for these operands and the arrays to run it on."""
+    key = (
+        tuple(
+            [(o.kind, o.layout) if isinstance(o, Tensor) else (o.__class__, None) for o in operands]
+        ),
+        tuple([(a.__class__, a) for a in attributes]),
+        state.default_dtype,
+    )
+    plan = plans.get(key)
+    if plan is None:
+        plan = make_plan(rule, operands, attributes)
+        if len(plans) < 4096 and not any(a.__class__ is float and a == 0 for a in attributes):
+            plans[key] = plan
+    arrays = []
+    for o in operands:
+        if isinstance(o, Tensor):
+            arrays.append(o.array)
+            continue
+        held = plan.numbers.get(o) if o.__class__ is float else None
+        arrays.append(_number_array(plan, o) if held is None else held)
+    return plan, arrays
+
+
+def _inplace(rule: _Rule) -> Any:
+    plans: dict[Any, Plan] = {}
+    name = rule.name + "_"
+    ps = parameters(rule.op)
+    count = rule.count
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        values = bind(name, ps, args, kwargs)
+        x = values[0]
+        operands, attributes = values[:count], tuple(values[count:])
+        recorded = state.grad and any(
+            isinstance(v, Tensor) and tape.requires_grad(v) for v in values[:count]
+        )
+        plan, arrays = planned(rule, plans, operands, attributes)
+        check_destination(x, plan.kind, plan.layout.shape, recorded)
+        for other in operands[1:]:
+            if isinstance(other, Tensor):
+                check_partial_overlap(x, other)
+        keep = rule.recorder if recorded else None
+        before = _values_before(keep, values) if keep is not None else values
+        if rule.ufunc is not None and plan.kind is x.kind and plan.run is rule.ufunc and x.array is not None:
+            plan.run(*arrays, out=x.array)
+        else:
+            y = result(plan.run(*arrays), plan.kind, plan.layout)
+            write(x, y)
+        if keep is None:
+            tape.bump(x)
+            return x
+        tape.bump(x)
+        node = keep.record(before, x)
+        if node is not None:
+            tape.rebase(x, node)
+        return x
+
+    return call
+
+
+def _values_before(recorder: Recorder, values: list[Any]) -> list[Any]:
+    """The call's values with the destination as it was, where the derivative looks at it."""
+    return recorder.before_write(values)

@@ -1,0 +1,88 @@
+"""Making op records: what the decorators of all kinds have in common."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from engine.registry import Op, register
+from engine.signature import parameters_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def make_op(
+    body: Callable[..., Any],
+    kind: str,
+    build: Callable[[Op], Callable[..., Any]],
+    build_inplace: Callable[[Op], Callable[..., Any]] | None = None,
+    *,
+    name: str | None = None,
+    aliases: tuple[str, ...] = (),
+    function: bool = True,
+    method: bool = True,
+    inplace: bool = False,
+    vjp: Any = None,
+    node: str | None = None,
+    view: str = "no",
+    data_dependent: bool = False,
+    example: str = "",
+    domain: Any = None,
+    samples: Any = None,
+    errors: Any = None,
+    spaces: tuple[str, ...] = ("",),
+) -> Op:
+    """Build and register the record of ``body``.
+
+    ``spaces`` are the prefixes under which the function lives ("" for torch itself, "linalg.",
+    "nn.functional." …); ``aliases`` apply to function and method alike.
+    """
+    op = Op()
+    op.name = name or body.__name__
+    base = op.name.rpartition(".")[2]
+    spelled = (base, *aliases)
+    op.names = tuple(space + n for space in spaces for n in spelled) if function else ()
+    op.methods = spelled if method else ()
+    op.inplace = tuple(f"{n}_" for n in spelled) if inplace else ()
+    op.kind = kind
+    op.family = body.__module__.rpartition(".")[2]
+    op.body = body
+    op.build = build
+    op.build_inplace = build_inplace
+    op.call = None
+    op.derivatives = vjp
+    op.node_name = node or default_node_name(base)
+    op.view = view
+    op.data_dependent = data_dependent
+    op.domain = domain
+    op.samples = samples
+    op.errors = errors
+    op.example = example
+    op.doc = body.__doc__ or ""
+    op.parameters = None
+    register(op)
+    return op
+
+
+def default_node_name(name: str) -> str:
+    """PyTorch's name for the node of an op: log_softmax → LogSoftmaxBackward0."""
+    return "".join(part[:1].upper() + part[1:] for part in name.split("_")) + "Backward0"
+
+
+def body_caller(op: Op) -> Callable[[list[Any]], Any]:
+    """A function from bound values (in parameter order) to what the op's body gives."""
+    body = op.body
+    ps = parameters(op)
+    first = sum(not p.keyword_only for p in ps)
+    if first == len(ps):
+        return lambda values: body(*values)
+    names = [p.name for p in ps[first:]]
+    return lambda values: body(*values[:first], **dict(zip(names, values[first:], strict=True)))
+
+
+def parameters(op: Op) -> Any:
+    """The op's parameters, read from its body on first use."""
+    found = op.parameters
+    if found is None:
+        found = op.parameters = parameters_of(op.body)
+    return found

@@ -1,0 +1,209 @@
+"""From arrays to tensors and into destinations: what all kinds do with a computed result."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from engine import device as devices
+from engine import layout as layouts
+from engine import tape
+from engine.dtypes import can_cast
+from engine.errors import DeviceError, DtypeError, InplaceError, OverlapError, TensorRuntimeError
+from engine.modes import state, warn
+from engine.storage import allocate
+from engine.tensor import Kind, Tensor, kind_of, wrap
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from engine.device import Device
+    from engine.layout import Layout
+
+
+def common_device(name: str, tensors: Sequence[Tensor]) -> Device:
+    """The device of the operands; a 0-d cpu tensor goes with any. Raises DeviceError."""
+    found = devices.cpu
+    first: Tensor | None = None
+    for t in tensors:
+        device = t.kind.device
+        if first is None or (first.layout.ndim == 0 and first.kind.device is devices.cpu):
+            first, found = t, device
+        elif device is not found and not (t.layout.ndim == 0 and device is devices.cpu):
+            raise DeviceError(
+                "Expected all tensors to be on the same device, but found at least two devices, "
+                f"{found} and {device}!"
+            )
+    return found
+
+
+def fit(array: Any, kind: Kind, layout: Layout) -> Any:
+    """``array`` cast to ``kind`` and laid out as ``layout`` says; itself where it is so already."""
+    if array is None:
+        return None
+    if array.__class__ is not kind.xp.ndarray:
+        array = kind.xp.asarray(array)
+    if array.dtype != kind.np:
+        array = cast(array, kind)
+    if array.shape != layout.shape:
+        array = array.reshape(layout.shape)
+    if layout.contiguous:
+        return array if array.flags.c_contiguous and array.flags.owndata else kind.xp.array(array, order="C")
+    if array_strides(array) == layout.strides and array.flags.owndata:
+        return array
+    into = allocate(kind, layout)
+    into[...] = array
+    return into
+
+
+def cast(array: Any, kind: Kind) -> Any:
+    """``array`` converted to a kind's dtype as PyTorch converts."""
+    target = kind.np
+    if kind.dtype.is_bool:
+        return array != 0
+    if array.dtype.kind == "c" and not kind.dtype.is_complex:
+        array = array.real
+    if array.dtype.kind == "f" and kind.dtype.is_integral:
+        return _truncated(array, kind)
+    return array.astype(target)
+
+
+def _truncated(array: Any, kind: Kind) -> Any:
+    """Float to integer: towards zero; narrow types wrap by way of a wider integer, as on x86."""
+    if kind.dtype.itemsize >= 4 and kind.dtype.signed:
+        return array.astype(kind.np)
+    if kind.dtype.name == "uint64":
+        return array.astype(kind.np)
+    wide = "int32" if kind.dtype.itemsize < 4 and kind.dtype.signed else "int64"
+    return array.astype(wide).astype(kind.np)
+
+
+def array_strides(array: Any) -> tuple[int, ...]:
+    """An array's strides in elements."""
+    size = array.dtype.itemsize
+    return tuple(s // size for s in array.strides)
+
+
+def verify(t: Tensor) -> None:
+    """Check mode: the kernel's array must be just what the rule said."""
+    array = t.array
+    if array is None:
+        assert t.kind.device is devices.meta, t
+        return
+    assert array.dtype == t.kind.np, (array.dtype, t.kind)
+    assert array.shape == t.layout.shape, (array.shape, t.layout)
+    if t.layout.numel:
+        for size, have, want in zip(
+            array.shape, array_strides(array), t.layout.strides, strict=True
+        ):
+            assert size == 1 or have == want, (array_strides(array), t.layout)
+
+
+def result(array: Any, kind: Kind, layout: Layout) -> Tensor:
+    """A new tensor over ``array``, fitted; an inference tensor in inference mode."""
+    t = wrap(fit(array, kind, layout), kind, layout)
+    if state.inference:
+        t.version = None
+    if state.check:
+        verify(t)
+    return t
+
+
+def write(destination: Tensor, y: Tensor) -> None:
+    """Store ``y`` in ``destination`` (same shape or broadcast), converting; no checks."""
+    if destination.array is None:
+        return
+    source = y.array
+    if source.dtype != destination.array.dtype:
+        source = cast(source, destination.kind)
+    destination.array[...] = source
+
+
+def check_destination(destination: Tensor, y_kind: Kind, y_shape: tuple[int, ...], record: bool) -> None:
+    """All refusals of an in-place operation, in PyTorch's order, before anything is written."""
+    tape.check_inplace(destination, record)
+    tape.check_overlap(destination)
+    if y_shape != destination.layout.shape:
+        try:
+            whole = layouts.broadcast_shapes(destination.layout.shape, y_shape)
+        except TensorRuntimeError:
+            whole = y_shape
+        if whole != destination.layout.shape:
+            raise InplaceError(
+                f"output with shape {list(destination.layout.shape)} doesn't match the broadcast "
+                f"shape {list(whole)}"
+            )
+    check_castable(y_kind, destination.kind)
+
+
+def check_castable(source: Kind, target: Kind) -> None:
+    """Refuse to store a result of a higher category."""
+    if not can_cast(source.dtype, target.dtype):
+        raise DtypeError(
+            f"result type {source.dtype.title} can't be cast to the desired output type "
+            f"{target.dtype.title}"
+        )
+
+
+def check_partial_overlap(destination: Tensor, other: Tensor) -> None:
+    """Refuse an operand that shares some but not all of the destination's memory."""
+    if destination.storage is not other.storage or destination is other:
+        return
+    if destination.layout.numel == 0 or other.layout.numel == 0:
+        return
+    if destination.offset == other.offset and destination.layout is other.layout:
+        return
+    if not (destination.layout.dense and other.layout.dense):
+        return
+    low, high = destination.offset, destination.offset + destination.layout.span
+    start, end = other.offset, other.offset + other.layout.span
+    if start < high and low < end and not (start == low and end == high):
+        raise OverlapError(
+            "unsupported operation: some elements of the input tensor and the written-to tensor "
+            "refer to a single memory location. Please clone() the tensor before performing the "
+            "operation."
+        )
+
+
+def store_out(out: Tensor, y: Tensor, name: str) -> Tensor:
+    """PyTorch's ``out=``: resize where the shape differs, convert where the category allows."""
+    if not isinstance(out, Tensor):
+        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+    if state.grad and (tape.requires_grad(out) or (y.ag is not None and y.ag.requires_grad)):
+        raise TensorRuntimeError(
+            f"{name}(): functions with out=... arguments don't support automatic "
+            "differentiation, but one of the arguments requires grad."
+        )
+    if not can_cast(y.kind.dtype, out.kind.dtype):
+        check_castable(y.kind, out.kind)
+    if out.layout.shape != y.layout.shape:
+        if out.layout.numel:
+            warn(
+                "An output with one or more elements was resized since it had shape "
+                f"{list(out.layout.shape)}, which does not match the required output shape "
+                f"{list(y.layout.shape)}. This behavior is deprecated, and in a future PyTorch "
+                "release outputs will not be resized unless they have zero elements. You can "
+                "explicitly reuse an out tensor t by resizing it, inplace, to zero elements with "
+                "t.resize_(0)."
+            )
+        resize(out, y)
+    tape.check_overlap(out)
+    write(out, y)
+    tape.bump(out)
+    return out
+
+
+def resize(out: Tensor, like: Tensor) -> None:
+    """Give ``out`` fresh memory of ``like``'s shape and strides, keeping its dtype."""
+    out.layout = like.layout
+    fresh = allocate(out.kind, like.layout)
+    out.array = fresh
+    out.offset = 0
+    if fresh is not None:
+        from engine.storage import of_array
+
+        out.storage = of_array(fresh, out.kind)
+
+
+def same_device_kind(t: Tensor, dtype: Any) -> Kind:
+    """The kind of ``dtype`` on the tensor's device."""
+    return kind_of(dtype, t.kind.device)

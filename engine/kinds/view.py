@@ -1,0 +1,223 @@
+"""Views: operations that only change layout and offset; no data moves.
+
+The body maps a Layout and arguments to a new Layout, or to (Layout, offset move). The derivative
+follows from the change of layout unless a shorter one is given.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from engine import tape
+from engine.kinds.deriving import Recorder
+from engine.kinds.record import make_op, parameters
+from engine.kinds.results import verify
+from engine.modes import state
+from engine.signature import bind
+from engine.tape import Gradient, make_node
+from engine.tensor import INFERENCE, MULTI_OUTPUT, NO_GRAD, Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from engine.layout import Layout
+    from engine.registry import Op
+    from engine.tape import Node
+
+_new = object.__new__
+_MEMO_LIMIT = 256
+
+
+def view(*, vjp: Any = None, inplace: bool = False, view: str = "always", **record: Any) -> Callable[[Any], Any]:
+    """An op whose result shows its input's memory.
+
+    ``body(layout, *arguments)`` gives a Layout or (Layout, offset move). Without ``vjp`` the
+    gradient is written into zeros through the same view. ``inplace`` adds the twin that changes
+    the tensor's own layout (``t_``, ``squeeze_``).
+    """
+
+    def decorate(body: Any) -> Any:
+        return make_op(
+            body,
+            "view",
+            _build,
+            _build_inplace if inplace else None,
+            vjp=vjp,
+            inplace=inplace,
+            view=view,
+            **record,
+        )
+
+    return decorate
+
+
+def make_view(x: Tensor, layout: Layout, offset: int, origin: int = 0) -> Tensor:
+    """A tensor over the memory of ``x``; not recorded."""
+    y: Tensor = _new(Tensor)
+    y.kind = x.kind
+    y.layout = layout
+    y.offset = offset
+    y.storage = x.storage
+    y.version = x.version
+    base = x.base
+    y.base = x if base is None else base
+    y.ag = None
+    if not state.grad:
+        y.origin = INFERENCE if state.inference else NO_GRAD
+    elif origin:
+        y.origin = origin
+    elif base is not None and x.origin:
+        y.origin = x.origin
+    if x.kind.device.type == "meta":
+        y.array = None
+    return y
+
+
+def _recorded(recorder: Recorder | None, generic: Gradient, x: Tensor, y: Tensor, values: Sequence[Any]) -> None:
+    if recorder is not None:
+        node = recorder.record(values, y)
+        if node is None:
+            return
+    else:
+        if not tape.requires_grad(x):
+            return
+        node = make_node(generic, y, (x,))
+        node.attributes = (x.layout.shape, tuple(values[1:]))
+    tape.attach(y, node)
+
+
+def _generic_gradient(op: Op) -> Gradient:
+    def apply(node: Node, g: Tensor) -> Sequence[Any]:
+        shape, arguments = node.attributes
+        whole = g.new_zeros(shape)
+        op.function(whole, *arguments).copy_(g)
+        return (whole,)
+
+    return Gradient(op.node_name, apply)
+
+
+def _planned(body: Any, layout: Layout, name: str, arguments: tuple[Any, ...]) -> tuple[Layout, int]:
+    memo = layout.memo
+    key = (name, arguments)
+    try:
+        found = memo.get(key)
+    except TypeError:
+        found, key = None, None  # type: ignore[assignment]
+    if found is None:
+        made = body(layout, *arguments)
+        found = made if made.__class__ is tuple else (made, 0)
+        if key is not None and len(memo) < _MEMO_LIMIT:
+            memo[key] = found
+    return found  # type: ignore[no-any-return]
+
+
+def _build(op: Op) -> Any:
+    body = op.body
+    name = op.name
+    ps = parameters(op)
+    count = len(ps)
+    generic = _generic_gradient(op)
+    recorder = Recorder(op) if op.derivatives is not None else None
+    base_name = name.rpartition(".")[2]
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        values = bind(base_name, ps, args, kwargs)
+        x = values[0]
+        arguments = tuple(values[1:])
+        layout, move = _planned(body, x.layout, name, arguments)
+        return finish(x, layout, move, arguments)
+
+    def finish(x: Tensor, layout: Layout, move: int, arguments: tuple[Any, ...]) -> Tensor:
+        y = make_view(x, layout, x.offset + move)
+        if state.grad and (x.ag is not None or x.base is not None):
+            _recorded(recorder, generic, x, y, (x, *arguments))
+        if state.check:
+            verify(y)
+        return y
+
+    if count > 1:
+        return call
+
+    def quick(*args: Any, **kwargs: Any) -> Any:
+        if len(args) != 1 or kwargs or args[0].__class__ is not Tensor:
+            return call(*args, **kwargs)
+        x = args[0]
+        found = x.layout.memo.get(name)
+        if found is None:
+            made = body(x.layout)
+            found = x.layout.memo[name] = made if made.__class__ is tuple else (made, 0)
+        return finish(x, found[0], found[1], ())
+
+    return quick
+
+
+def _build_inplace(op: Op) -> Any:
+    name = op.name.rpartition(".")[2]
+    ps = parameters(op)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        values = bind(name + "_", ps, args, kwargs)
+        x = values[0]
+        tape.check_inplace(x, False)
+        made = op.body(x.layout, *values[1:])
+        layout, move = made if made.__class__ is tuple else (made, 0)
+        y = op.function(*values)
+        storage, array = x.storage, y.array
+        assert storage is not None
+        x.layout = layout
+        x.offset += move
+        x.array = array
+        tape.bump(x)
+        if y.ag is not None and y.ag.node is not None:
+            tape.attach(x, y.ag.node)
+        return x
+
+    return call
+
+
+def multi_view(*, node: str, **record: Any) -> Callable[[Any], Any]:
+    """An op with several views as results.
+
+    ``body(layout, *arguments)`` gives a list of (Layout, offset move); ``vjp(gs, shape,
+    arguments)`` the input's gradient from a list with None for results unused.
+    """
+    vjp = record.pop("vjp")
+
+    def decorate(body: Any) -> Any:
+        return make_op(
+            body, "view", lambda op: _build_multi(op, vjp), node=node, view="always", **record
+        )
+
+    return decorate
+
+
+def _build_multi(op: Op, vjp: Any) -> Any:
+    name = op.name.rpartition(".")[2]
+    ps = parameters(op)
+
+    def apply(node: Node, gs: Any) -> Sequence[Any]:
+        shape, arguments, layouts = node.attributes
+        like = next(g for g in gs if g is not None)
+        full = [
+            like.new_zeros(layout.shape) if g is None else g
+            for g, layout in zip(gs, layouts, strict=True)
+        ]
+        return (vjp(full, shape, *arguments),)
+
+    gradient = Gradient(op.node_name, apply)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        values = bind(name, ps, args, kwargs)
+        x = values[0]
+        arguments = tuple(values[1:])
+        parts = op.body(x.layout, *arguments)
+        ys = tuple([make_view(x, layout, x.offset + move, MULTI_OUTPUT) for layout, move in parts])
+        if ys and state.grad and tape.requires_grad(x):
+            node = make_node(gradient, ys[0], (x,))
+            node.outputs = [(y.kind, y.layout) for y in ys]
+            node.attributes = (x.layout.shape, arguments, [y.layout for y in ys])
+            for nr, y in enumerate(ys):
+                tape.attach(y, node, nr)
+        return ys
+
+    return call

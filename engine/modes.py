@@ -1,0 +1,45 @@
+"""The modes that every operation looks at: gradient recording, inference, default dtype, site.
+
+One writer each: the gradient modes are set by tape.py's contexts, ``site`` by whoever evaluates a
+program, ``default_dtype`` by set_default_dtype.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from engine import dtypes
+
+
+class Modes:
+    """``grad`` is false inside inference mode as well; ``site`` is opaque to the engine."""
+
+    __slots__ = (
+        "anomaly", "autocast", "check", "default_device", "default_dtype", "grad", "inference",
+        "sequence", "site", "warn",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.check = False
+        self.warn: Any = None
+        self.reset()
+
+    def reset(self) -> None:
+        """Back to the state of a fresh process."""
+        self.grad = True
+        self.inference = False
+        self.site: Any = None
+        self.sequence = 0
+        self.default_dtype = dtypes.float32
+        self.default_device: Any = None
+        self.anomaly = False
+        self.autocast: Any = None
+
+
+state = Modes()
+
+
+def warn(message: str, category: str = "UserWarning") -> None:
+    """Pass a warning to whoever listens; the engine prints nothing."""
+    if state.warn is not None:
+        state.warn(message, category)

@@ -1,0 +1,85 @@
+"""Python's operators on Tensor, tied to the registry's functions on first use."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from engine.kinds.pointwise import operator_function
+from engine.registry import methods, ops
+from engine.tensor import Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_BINARY = {
+    "add": "add",
+    "sub": "sub",
+    "mul": "mul",
+    "truediv": "div",
+    "floordiv": "floor_divide",
+    "mod": "remainder",
+    "pow": "pow",
+    "matmul": "matmul",
+    "and": "bitwise_and",
+    "or": "bitwise_or",
+    "xor": "bitwise_xor",
+    "lshift": "bitwise_left_shift",
+    "rshift": "bitwise_right_shift",
+}
+_COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
+_UNARY = {"neg": "neg", "abs": "abs", "invert": "bitwise_not"}
+
+
+def install() -> None:
+    """Give Tensor its operators; each ties itself to its op when first used."""
+    for dunder, name in _BINARY.items():
+        _tie(f"__{dunder}__", lambda name=name: _function(name))
+        _tie(f"__r{dunder}__", lambda name=name: _reflected(_function(name)))
+        _tie(f"__i{dunder}__", lambda name=name: _inplace(name))
+    for name in _COMPARISONS:
+        _tie(f"__{name}__", lambda name=name: _function(name))
+    for dunder, name in _UNARY.items():
+        _tie(f"__{dunder}__", lambda name=name: ops[name].function)
+
+
+def _tie(dunder: str, make: Callable[[], Any]) -> None:
+    def first_use(*args: Any) -> Any:
+        real = make()
+        setattr(Tensor, dunder, real)
+        return real(*args)
+
+    setattr(Tensor, dunder, first_use)
+
+
+def _function(name: str) -> Any:
+    op = ops[name]
+    if op.kind == "pointwise":
+        return operator_function(op)
+    call = op.function
+
+    def binary(a: Any, b: Any) -> Any:
+        if not isinstance(b, Tensor) and (name == "matmul" or not isinstance(b, (int, float, complex))):
+            return NotImplemented
+        return call(a, b)
+
+    return binary
+
+
+def _reflected(call: Any) -> Any:
+    def reflected(b: Any, a: Any) -> Any:
+        return call(a, b)
+
+    return reflected
+
+
+def _inplace(name: str) -> Any:
+    if name == "matmul":
+        return lambda a, b: NotImplemented
+    call = methods[f"{name}_"]
+
+    def inplace(a: Any, b: Any) -> Any:
+        if not isinstance(b, (Tensor, int, float, complex)):
+            return NotImplemented
+        return call(a, b)
+
+    return inplace

@@ -1,0 +1,18 @@
+"""All operations, one module per family; importing this enters them in the registry."""
+
+from __future__ import annotations
+
+from engine import operators
+from engine.ops import (
+    arithmetic,
+    autograd,
+    copying,
+    creation,
+    matrix,
+    reductions,
+    views,
+)
+
+__all__ = ["arithmetic", "autograd", "copying", "creation", "matrix", "reductions", "views"]
+
+operators.install()

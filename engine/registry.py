@@ -1,0 +1,217 @@
+"""Op records: one per operation, with its names, parameters, derivative and documentation.
+
+Registration stores, nothing more; the function that a name stands for is made when the name is
+first used. Tensor methods, ``torch.`` functions, in-place twins and ``out=`` all come from here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from engine import tensor as tensors
+from engine.tensor import Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+class Op:
+    """Everything there is to know about one operation.
+
+    ``names`` are its spellings as ``torch.`` functions, ``methods`` those as Tensor methods;
+    ``build`` makes the callable, ``build_inplace`` its in-place twin. ``view`` is "no",
+    "always" or "sometimes". ``saves`` maps an input to what its derivative keeps.
+    """
+
+    __slots__ = (
+        "body", "build", "build_inplace", "call", "data_dependent", "derivatives", "doc",
+        "domain", "errors", "example", "family", "inplace", "kind", "methods", "name", "names",
+        "node_name", "parameters", "samples", "view",
+    )  # fmt: skip
+
+    name: str
+    names: tuple[str, ...]
+    methods: tuple[str, ...]
+    kind: str
+    family: str
+    body: Callable[..., Any]
+    build: Callable[[Op], Callable[..., Any]]
+    build_inplace: Callable[[Op], Callable[..., Any]] | None
+    call: Callable[..., Any] | None
+    derivatives: Any
+    node_name: str
+    view: str
+    data_dependent: bool
+    inplace: tuple[str, ...]
+    domain: Any
+    samples: Any
+    errors: Any
+    doc: str
+    example: str
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """The callable, made on first use."""
+        call = self.call
+        if call is None:
+            call = self.call = self.build(self)
+        return call
+
+
+ops: dict[str, Op] = {}
+_function_ops: dict[str, Op] = {}
+_method_ops: dict[str, Op] = {}
+_inplace_ops: dict[str, Op] = {}
+_plain_functions: dict[str, Callable[..., Any]] = {}
+_plain_methods: dict[str, Callable[..., Any]] = {}
+
+attributes: dict[str, Callable[[Tensor], Any]] = {}
+setters: dict[str, Callable[[Tensor, Any], None]] = {}
+
+
+def register(op: Op) -> None:
+    """Enter a record under all its names. A name may be taken only once."""
+    assert op.name not in ops, op.name
+    ops[op.name] = op
+    for name in op.names:
+        assert name not in _function_ops, name
+        _function_ops[name] = op
+    for name in op.methods:
+        assert name not in _method_ops, name
+        _method_ops[name] = op
+    for name in op.inplace:
+        assert name not in _inplace_ops, name
+        _inplace_ops[name] = op
+
+
+def function(*names: str) -> Callable[[Any], Any]:
+    """Enter a plain function (no op of its own) under ``torch.`` names."""
+
+    def enter(body: Callable[..., Any]) -> Callable[..., Any]:
+        for name in names:
+            _plain_functions[name] = body
+        return body
+
+    return enter
+
+
+def method(*names: str) -> Callable[[Any], Any]:
+    """Enter a plain function as a Tensor method."""
+
+    def enter(body: Callable[..., Any]) -> Callable[..., Any]:
+        for name in names:
+            _plain_methods[name] = body
+        return body
+
+    return enter
+
+
+def attribute(name: str, setter: Callable[[Tensor, Any], None] | None = None) -> Callable[[Any], Any]:
+    """Enter a getter as a Tensor attribute of PyTorch's."""
+
+    def enter(body: Callable[[Tensor], Any]) -> Callable[[Tensor], Any]:
+        attributes[name] = body
+        if setter is not None:
+            setters[name] = setter
+        return body
+
+    return enter
+
+
+class _Table(dict[str, Any]):
+    """Name → callable, filled when a name is first asked for; ``in`` knows all names."""
+
+    def __init__(self, find: Callable[[str], Any], names: Callable[[], Iterator[str]]):
+        super().__init__()
+        self._find = find
+        self._names = names
+
+    def __missing__(self, name: str) -> Any:
+        found = self._find(name)
+        if found is None:
+            raise KeyError(name)
+        self[name] = found
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        return dict.__contains__(self, name) or (
+            isinstance(name, str) and self._find(name) is not None
+        )
+
+    def get(self, name: str, default: Any = None) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            return default
+
+    def names(self) -> list[str]:
+        """Every name, sorted."""
+        return sorted(set(self._names()))
+
+
+def _find_function(name: str) -> Any:
+    if name in _plain_functions:
+        return _plain_functions[name]
+    op = _function_ops.get(name)
+    if op is not None:
+        return op.function
+    op = _inplace_ops.get(name)
+    if op is not None and name.removesuffix("_") in op.names:
+        return methods[name]
+    return None
+
+
+def _find_method(name: str) -> Any:
+    if name in _plain_methods:
+        return _plain_methods[name]
+    op = _method_ops.get(name)
+    if op is not None:
+        return op.function
+    op = _inplace_ops.get(name)
+    if op is not None:
+        assert op.build_inplace is not None
+        return op.build_inplace(op)
+    return None
+
+
+def _function_names() -> Iterator[str]:
+    yield from _plain_functions
+    yield from _function_ops
+    yield from (n for n, op in _inplace_ops.items() if n.removesuffix("_") in op.names)
+
+
+def _method_names() -> Iterator[str]:
+    yield from _plain_methods
+    yield from _method_ops
+    yield from _inplace_ops
+
+
+functions = _Table(_find_function, _function_names)
+methods = _Table(_find_method, _method_names)
+
+
+class Functions:
+    """``F.add(x, y)``: the table of functions by attribute, for derivatives and composites."""
+
+    def __getattr__(self, name: str) -> Any:
+        call = functions[name] if name in functions else functions[f"nn.functional.{name}"]
+        setattr(self, name, call)
+        return call
+
+
+F: Any = Functions()
+
+
+def _tensor_attribute(t: Tensor, name: str) -> Any:
+    call = methods.get(name)
+    if call is not None:
+        setattr(Tensor, name, call)
+        return getattr(t, name)
+    getter = attributes.get(name)
+    if getter is not None:
+        setattr(Tensor, name, property(getter, setters.get(name)))
+        return getattr(t, name)
+    raise AttributeError(f"'Tensor' object has no attribute '{name}'")
+
+
+tensors.registry_attribute = _tensor_attribute

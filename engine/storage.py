@@ -1,0 +1,80 @@
+"""Memory of tensors: the buffer that views share, and the counters of in-place changes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from engine import device as devices
+
+if TYPE_CHECKING:
+    from engine.device import Device
+    from engine.layout import Layout
+    from engine.tensor import Kind
+
+
+class Version:
+    """How often the elements behind a group of tensors were changed in place.
+
+    An object of its own: views and ``detach()`` share it, ``.data`` gets a fresh one.
+    """
+
+    __slots__ = ("n",)
+
+    def __init__(self) -> None:
+        self.n = 0
+
+
+class Storage:
+    """One run of memory. ``buffer`` is a one-dimensional or contiguous array (None on meta)."""
+
+    __slots__ = ("buffer", "device", "nbytes")
+
+    def __init__(self, buffer: Any, nbytes: int, device: Device):
+        self.buffer = buffer
+        self.nbytes = nbytes
+        self.device = device
+
+    def array(self, kind: Kind, layout: Layout, offset: int) -> Any:
+        """The array that shows ``layout`` at ``offset`` elements into this memory."""
+        if self.buffer is None:
+            return None
+        np_dtype = kind.np
+        if layout.numel == 0:
+            return np.empty(layout.shape, np_dtype)
+        size = np_dtype.itemsize
+        strides = tuple([s * size for s in layout.strides])
+        if self.device.type == "cuda":
+            from engine.backends import cupy
+
+            return cupy.as_array(self.buffer, np_dtype, layout.shape, strides, offset * size)
+        return np.ndarray(layout.shape, np_dtype, self.buffer, offset * size, strides)
+
+
+def of_array(array: Any, kind: Kind) -> Storage:
+    """The storage of an array that the engine made: contiguous itself, or laid out in its base."""
+    if array is None:
+        raise AssertionError("a meta tensor is given its storage when it is made")
+    flat = array if array.flags.c_contiguous else array.base
+    while flat.base is not None and not flat.flags.c_contiguous:
+        flat = flat.base
+    if kind.opaque:
+        flat = flat.reshape(-1).view(np.uint8)
+    return Storage(flat, flat.nbytes, kind.device)
+
+
+def allocate(kind: Kind, layout: Layout) -> Any:
+    """A new uninitialised array of that layout, dense memory of its span (None on meta)."""
+    device = kind.device
+    if device is devices.meta:
+        return None
+    xp = kind.xp
+    if layout.plain or layout.ndim == 0:
+        return xp.empty(layout.shape, kind.np)
+    flat = xp.empty(layout.span, kind.np)
+    size = kind.np.itemsize
+    if layout.numel == 0:
+        return xp.empty(layout.shape, kind.np)
+    strides = tuple([s * size for s in layout.strides])
+    return xp.lib.stride_tricks.as_strided(flat, layout.shape, strides)

@@ -1,0 +1,432 @@
+"""The autograd graph: nodes and edges, recording, saved values and their version checks.
+
+An edge is a pair (target, number): the target is a Node, or the leaf Tensor itself. Nodes keep
+the kind and layout of their outputs, so that whoever sends a gradient along an edge can bring it
+to the shape and dtype expected there; both attributes have the same names on a leaf Tensor.
+Knows nothing of particular operations.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from engine import layout as layouts
+from engine.errors import AutogradError, FreedGraphError, InplaceError, OverlapError, SavedTensorError
+from engine.modes import state
+from engine.tensor import (
+    INFERENCE,
+    MULTI_OUTPUT,
+    NO_GRAD,
+    Autograd,
+    Tensor,
+    alias,
+    from_array,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from engine.layout import Layout
+
+_new = object.__new__
+
+FREED: Any = ("freed",)
+
+
+class Gradient:
+    """How one kind of node goes backward: its name and ``apply(node, g)`` → gradients by input.
+
+    ``apply`` gets one gradient (single output) or a list with None for outputs unused, and gives
+    a sequence with one entry per edge, None where nothing flows.
+    """
+
+    __slots__ = ("apply", "name", "saved_names")
+
+    def __init__(
+        self, name: str, apply: Callable[[Node, Any], Sequence[Any]], saved_names: tuple[str, ...] = ()
+    ):
+        self.name = name
+        self.apply = apply
+        self.saved_names = saved_names
+
+    def keeps_output(self, value: Tensor, node: Node) -> bool:
+        """Whether ``value``, one of the node's saved tensors, is its own output."""
+        for name, saved in zip(self.saved_names, node.saved, strict=False):
+            if saved is value:
+                return name == "y"
+        return False
+
+
+class Node:
+    """One recorded operation.
+
+    ``next`` and ``nr`` are the edges to its inputs; ``saved`` what backward needs, ``versions``
+    the counters of the saved tensors at that time; ``sequence`` orders nodes by creation;
+    ``site`` is the place in the program that was running. ``outputs`` lists (kind, layout) when
+    there are several, ``kind`` and ``layout`` are those of the first.
+    """
+
+    __slots__ = (
+        "__weakref__", "attributes", "gradient", "hooks", "kind", "layout", "next", "nr",
+        "outputs", "saved", "sequence", "site", "versions",
+    )  # fmt: skip
+
+    gradient: Gradient
+    next: tuple[Any, ...]
+    nr: tuple[int, ...]
+    saved: tuple[Any, ...]
+    versions: tuple[Any, ...]
+    attributes: Any
+    outputs: Any
+    hooks: Any
+
+    @property
+    def name(self) -> str:
+        return self.gradient.name
+
+    def __repr__(self) -> str:
+        return f"<{self.gradient.name} object at {id(self):#x}>"
+
+
+class AccumulateGrad:
+    """The graph's end at a leaf, as ``next_functions`` shows it."""
+
+    __slots__ = ("variable",)
+
+    name = "AccumulateGrad"
+
+    def __init__(self, variable: Tensor):
+        self.variable = variable
+
+    def __repr__(self) -> str:
+        return f"<AccumulateGrad object at {id(self.variable):#x}>"
+
+
+def requires_grad(t: Tensor) -> bool:
+    """Whether operations on ``t`` are recorded; a view also asks its base."""
+    ag = t.ag
+    if ag is not None and ag.requires_grad:
+        return True
+    base = t.base
+    if base is None or base.ag is None or not base.ag.requires_grad:
+        return False
+    return getattr(t, "origin", 0) == 0 or t.version.n != _stamp(t)
+
+
+def _stamp(t: Tensor) -> int:
+    return 0 if t.ag is None else t.ag.stamp
+
+
+def edge(t: Tensor) -> tuple[Any, int]:
+    """The edge to ``t``: (None, 0) if it needs no gradient, the leaf itself, or its node."""
+    if t.base is not None:
+        refresh(t)
+    ag = t.ag
+    if ag is None or not ag.requires_grad:
+        return None, 0
+    return (t, 0) if ag.node is None else (ag.node, ag.nr)
+
+
+def refresh(t: Tensor) -> None:
+    """Give a view the node that follows from its base, if the memory changed since it got one."""
+    base = t.base
+    if base is None or base.ag is None or base.ag.node is None:
+        return
+    ag = t.ag
+    version = t.version
+    if version is None or (ag is not None and ag.node is not None and ag.stamp == version.n):
+        return
+    if ag is None and version.n == 0:
+        return
+    node = view_node(base, t)
+    if ag is None:
+        ag = t.ag = Autograd(True, node)
+    else:
+        ag.requires_grad, ag.node, ag.nr = True, node, 0
+    ag.stamp = version.n
+
+
+def view_node(base: Tensor, view: Tensor) -> Node:
+    """A node that takes ``view``'s geometry out of ``base``, whatever chain of views made it."""
+    node = make_node(AS_STRIDED, view, (base,))
+    node.attributes = (base.layout, base.offset, view.layout, view.offset)
+    return node
+
+
+def node_of(t: Tensor) -> Node | None:
+    """The node that made ``t`` (PyTorch's grad_fn), None for leaves."""
+    if t.base is not None:
+        refresh(t)
+    return None if t.ag is None else t.ag.node
+
+
+def make_node(gradient: Gradient, output: Tensor, inputs: Sequence[Tensor | None]) -> Node:
+    """A node of that kind for ``output``, its edges taken from ``inputs`` as they are now."""
+    node: Node = _new(Node)
+    node.gradient = gradient
+    targets = []
+    numbers = []
+    for t in inputs:
+        if t is None:
+            targets.append(None)
+            numbers.append(0)
+            continue
+        target, nr = edge(t)
+        targets.append(target)
+        numbers.append(nr)
+    node.next = tuple(targets)
+    node.nr = tuple(numbers)
+    node.kind = output.kind
+    node.layout = output.layout
+    node.outputs = None
+    node.saved = ()
+    node.versions = ()
+    node.attributes = None
+    node.hooks = None
+    node.site = state.site
+    state.sequence = node.sequence = state.sequence + 1
+    return node
+
+
+def save(node: Node, values: tuple[Any, ...]) -> None:
+    """Keep ``values`` for backward, with the versions of the tensors among them."""
+    node.saved = values
+    node.versions = tuple([_version(v) if v.__class__ is Tensor else 0 for v in values])
+
+
+def _version(t: Tensor) -> int:
+    version = t.version
+    if version is None:
+        raise AutogradError(
+            "Inference tensors cannot be saved for backward. Please do not use Tensors created "
+            "in inference mode in computation tracked by autograd. To work around this, you can "
+            "make a clone to get a normal tensor and use it in autograd, or use `torch.no_grad()` "
+            "instead of `torch.inference_mode()`."
+        )
+    return version.n
+
+
+def output_alias(y: Tensor) -> Tensor:
+    """What a node keeps of its own output: the same memory and counter, no edge back."""
+    return alias(y)
+
+
+def unpack(node: Node) -> tuple[Any, ...]:
+    """The saved values, checked. Raises FreedGraphError or SavedTensorError."""
+    saved = node.saved
+    if saved is FREED:
+        raise FreedGraphError(node)
+    for value, expected in zip(saved, node.versions, strict=True):
+        if value.__class__ is Tensor and value.version is not None and value.version.n != expected:
+            raise _modified(node, value, expected)
+    return saved
+
+
+def _modified(node: Node, value: Tensor, expected: int) -> SavedTensorError:
+    maker = node_of(value)
+    nr = value.ag.nr if value.ag is not None else 0
+    if maker is None and node.gradient.keeps_output(value, node):
+        maker = node
+    origin = "" if maker is None else f", which is output {nr} of {maker.name},"
+    version = value.version.n if value.version is not None else 0
+    return SavedTensorError(
+        "one of the variables needed for gradient computation has been modified by an inplace "
+        f"operation: [torch.{value.kind.dtype.title}Tensor {list(value.layout.shape)}]{origin} "
+        f"is at version {version}; expected version {expected} instead. Hint: "
+        + (
+            "the backtrace further above shows the operation that failed to compute its "
+            "gradient. The variable in question was changed in there or anywhere later. Good luck!"
+            if state.anomaly
+            else "enable anomaly detection to find the operation that failed to compute its "
+            "gradient, with torch.autograd.set_detect_anomaly(True)."
+        ),
+        node,
+        value,
+    )
+
+
+def release(node: Node) -> None:
+    """Drop the saved tensors; a node that kept none can go backward again."""
+    if node.versions and any(v.__class__ is Tensor for v in node.saved):
+        node.saved = FREED
+        node.versions = ()
+
+
+def attach(y: Tensor, node: Node, nr: int = 0) -> None:
+    """Make ``node`` the maker of ``y``."""
+    y.ag = Autograd(True, node, nr)
+    if y.base is not None and y.version is not None:
+        y.ag.stamp = y.version.n
+
+
+# In-place operations
+
+
+def check_inplace(t: Tensor, recorded: bool) -> None:
+    """Refuse a change of ``t`` that autograd cannot follow, before anything is written.
+
+    ``recorded``: the change itself needs a node because one of the inputs requires grad.
+    """
+    if not state.grad:
+        if t.version is None and not state.inference:
+            return
+        return
+    needs = requires_grad(t)
+    if t.base is not None:
+        _check_view(t, needs, recorded)
+    if needs and t.version is not None:
+        node = node_of(t)
+        if node is None:
+            raise InplaceError(
+                "a leaf Variable that requires grad is being used in an in-place operation."
+            )
+        if t.base is not None and t.base.ag is not None and t.base.ag.node is None:
+            if t.base.ag.requires_grad:
+                raise InplaceError(
+                    "a view of a leaf Variable that requires grad is being used in an in-place "
+                    "operation."
+                )
+
+
+def _check_view(t: Tensor, needs: bool, recorded: bool) -> None:
+    origin = t.origin
+    if origin == 0 or not (needs or recorded):
+        return
+    node = node_of(t)
+    if origin == NO_GRAD:
+        message = (
+            "A view was created in no_grad mode and is being modified inplace with grad mode "
+            "enabled. Given that this use case is ambiguous and error-prone, it is forbidden. "
+            "You can clarify your code by moving both the view and the inplace either both "
+            "inside the no_grad block (if you don't want the inplace to be tracked) or both "
+            "outside (if you want the inplace to be tracked)."
+        )
+    elif origin == INFERENCE:
+        message = (
+            "A view was created in inference mode and is being modified inplace with grad mode "
+            "enabled. Given that this use case is ambiguous and error-prone, it is forbidden."
+        )
+    else:
+        name = node.name.removesuffix("Backward0") if node is not None else "Unbind"
+        nr = t.ag.nr if t.ag is not None else 0
+        message = (
+            f"Output {nr} of {name}Backward0 is a view and is being modified inplace. "
+            "This view is the output of a function that returns multiple views. Such functions "
+            "do not allow the output views to be modified inplace. You should replace the "
+            "inplace operation by an out-of-place one."
+        )
+    assert origin in (NO_GRAD, MULTI_OUTPUT, INFERENCE)
+    raise InplaceError(message)
+
+
+def check_overlap(t: Tensor) -> None:
+    """Refuse a destination in which one memory cell stands for several elements."""
+    if t.layout.overlaps:
+        raise OverlapError(
+            "unsupported operation: more than one element of the written-to tensor refers to a "
+            "single memory location. Please clone() the tensor before performing the operation."
+        )
+
+
+def bump(t: Tensor) -> None:
+    """Note that the elements of ``t`` changed. Raises for inference tensors outside their mode."""
+    version = t.version
+    if version is not None:
+        version.n += 1
+    elif not state.inference:
+        raise InplaceError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed.You can "
+            "make a clone to get a normal tensor before doing inplace update.See "
+            "https://github.com/pytorch/rfcs/pull/17 for more details."
+        )
+
+
+def rebase(t: Tensor, node: Node) -> None:
+    """Make ``node`` the maker of ``t`` after an in-place change; a base learns of it through
+    a CopySlices node."""
+    base = t.base
+    if base is None:
+        ag = t.ag
+        if ag is None:
+            t.ag = Autograd(True, node)
+        else:
+            ag.requires_grad, ag.node, ag.nr = True, node, 0
+        return
+    slices = make_node(COPY_SLICES, base, (base,))
+    slices.next = slices.next + node.next[1:]
+    slices.nr = slices.nr + node.nr[1:]
+    slices.attributes = (base.layout, base.offset, t.layout, t.offset, node)
+    if base.ag is None:
+        base.ag = Autograd(True, slices)
+    else:
+        base.ag.requires_grad, base.ag.node, base.ag.nr = True, slices, 0
+    refresh(t)
+
+
+def _as_strided_backward(node: Node, g: Tensor) -> Sequence[Any]:
+    base_layout, base_offset, view_layout, view_offset = node.attributes
+    return (strided_gradient(g, base_layout, base_offset, view_layout, view_offset),)
+
+
+def strided_gradient(
+    g: Tensor, base: Layout, base_offset: int, view: Layout, view_offset: int
+) -> Tensor:
+    """The gradient of a base of layout ``base`` given that of its strided view.
+
+    Both geometries must not overlap themselves; memory outside the view gets zeros.
+    """
+    low = min(base_offset, view_offset)
+    span = max(base_offset + base.span, view_offset + view.span) - low
+    flat = g.new_zeros((span,))
+    into = flat.as_strided(view.shape, view.strides, view_offset - low)
+    if view.overlaps or not base.contiguous:
+        return _scatter_strided(flat, g, base, base_offset - low, view, view_offset - low)
+    into.copy_(g)
+    return flat.as_strided(base.shape, base.strides, base_offset - low)
+
+
+def _scatter_strided(
+    flat: Tensor, g: Tensor, base: Layout, base_offset: int, view: Layout, view_offset: int
+) -> Tensor:
+    """As strided_gradient for geometries that may overlap: sums into shared cells, and shares a
+    cell's gradient among the base elements that stand for it."""
+    cells = from_array(flat.kind.xp.arange(flat.layout.numel))
+    place = cells.as_strided(view.shape, view.strides, view_offset)
+    summed = flat.index_add(0, place.reshape(-1), g.reshape(-1))
+    back = cells.as_strided(base.shape, base.strides, base_offset)
+    if base.overlaps:
+        ones = g.new_ones((base.numel,))
+        times = flat.index_add(0, back.reshape(-1), ones)
+        summed = summed / times.clamp(min=1)
+    return summed.index_select(0, back.reshape(-1)).reshape(base.shape)
+
+
+def _copy_slices_backward(node: Node, g: Tensor) -> Sequence[Any]:
+    """PyTorch's CopySlices: run the inner node on the view's part of the base's gradient."""
+    base_layout, base_offset, view_layout, view_offset, inner = node.attributes
+    flat = g.new_zeros((max(base_layout.span, 0),))
+    result = flat.as_strided(base_layout.shape, base_layout.strides, 0)
+    result = result.copy_(g)
+    part = result.as_strided(view_layout.shape, view_layout.strides, view_offset - base_offset)
+    grads = list(inner.gradient.apply(inner, part.clone()))
+    if grads[0] is None:
+        part.zero_()
+    else:
+        part.copy_(sum_to(grads[0], part.layout.shape))
+    return [result, *grads[1:]]
+
+
+def sum_to(g: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """``g`` summed over the dimensions by which ``shape`` was broadcast."""
+    if g.layout.shape == shape:
+        return g
+    dims, lead = layouts.needs_sum(g.layout.shape, shape)
+    if dims:
+        g = g.sum(dims, keepdim=True)
+    if lead:
+        g = g.view(shape)
+    return g
+
+
+AS_STRIDED = Gradient("AsStridedBackward0", _as_strided_backward)
+COPY_SLICES = Gradient("CopySlices", _copy_slices_backward)
