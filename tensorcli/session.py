@@ -10,8 +10,8 @@ from tensorcli.diagnostics import Diagnostic
 from tensorcli.exit_status import ExitStatus
 from tensorcli.explain import forms as _forms  # noqa: F401 - registers the explanations
 from tensorcli.language import limits
-from tensorcli.language.program import compile_program
 from tensorcli.language.errors import Refused
+from tensorcli.language.program import compile_program
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
