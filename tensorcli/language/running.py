@@ -57,7 +57,10 @@ class Listener(Protocol):
     """What a program's results are told to."""
 
     def value(self, value: object, statement: Emitted) -> None:
-        """An expression statement outside a function has a value other than None."""
+        """An expression statement outside a function has a value other than None.
+
+        Calls of backward are told too, with the None that they answer.
+        """
 
     def print(self, text: str, line: int) -> None:
         """The program printed `text`, its end included, while `line` was running."""

@@ -80,6 +80,9 @@ def emission(node: ast.Expr, context: Context, is_last: bool) -> Action:
 
         return ignore
     origin = Emitted(context.source, node, context.loops > 0, is_last)
+    if origin.called_name == "backward":
+        # Its value is None, but who listens may want to show the gradients.
+        return lambda frame: now.listener.value(value(frame), origin)
 
     def emit(frame: Frame) -> None:
         result = value(frame)
