@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engine import registry
 from engine.dtypes import DType
@@ -22,6 +22,9 @@ from tensorcli.language import (
 )
 from tensorcli.language.running import now
 from tensorcli.language.value_text import print_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 def print_(*args: Any, sep: Any = " ", end: Any = "\n", flush: Any = False) -> None:
@@ -46,6 +49,26 @@ def _make_numpy() -> namespaces.Namespace:
     return namespaces.Namespace("numpy", numpy_table.NUMPY)
 
 
+# Modules that are there without an import, as the tutorials' first lines would have it.
+ALWAYS_THERE = {"torch": "torch", "F": "torch.nn.functional", "np": "numpy", "math": "math"}
+
+
+class Modules(dict[str, Any]):
+    """Name -> module, made when the name is first asked for."""
+
+    def __missing__(self, name: str) -> Any:
+        if name not in ALWAYS_THERE:
+            raise KeyError(name)
+        found = self[name] = namespaces.module(ALWAYS_THERE[name])
+        return found
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self[name] if name in ALWAYS_THERE else default
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(ALWAYS_THERE)
+
+
 def install() -> None:
     """Fill the tables; once, when the language is first imported."""
     names.BUILTINS.update(builtins_table.BUILTINS)
@@ -61,6 +84,7 @@ def install() -> None:
     operators.SAFE.update((Tensor, DType))
     namespaces.register("math", lambda: namespaces.Namespace("math", math_table.MATH))
     namespaces.register("numpy", _make_numpy)
+    names.BARE_NAMES.append(Modules())
     torch_table.install(names.BARE_NAMES, functions.GUARDED_CALLS)
 
 
