@@ -39,7 +39,11 @@ def records() -> dict[str, list[dict[str, object]]]:
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
 def test_program(path: Path, records: dict[str, list[dict[str, object]]]) -> None:
     assert records[str(path)][-1]["kind"] == "end"
-    errors = [record for record in records[str(path)] if record["kind"] == "error"]
+    errors = [
+        f"line {record['line']}: {record['type']}: {record['message']}"
+        for record in records[str(path)]
+        if record["kind"] == "error"
+    ]
     assert not errors
 
 
