@@ -24,6 +24,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tensorcli.options import FlagValue
 
+    Command = Callable[[Environment, Any, dict[str, FlagValue]], int]
+
 # Click's classes, wherever this version of typer keeps them.
 UsageError: Any = typer.BadParameter.__mro__[1]
 ClickException: Any = typer.BadParameter.__mro__[2]
@@ -123,10 +125,12 @@ def flag_values(given: dict[str, Any]) -> dict[str, FlagValue]:
     return flags
 
 
-def _command(name: str, operands: Parameter | None, flags: Sequence[str], text: str) -> Any:
+def _command(
+    name: str, operands: Parameter | None, flags: Sequence[str], text: str
+) -> Callable[[Command], Command]:
     """Register a function(environment, operands, flags) as a command with those flags."""
 
-    def register(function: Callable[[Environment, Any, dict[str, FlagValue]], int]) -> Any:
+    def register(function: Command) -> Command:
         def callback(context: typer.Context, **given: Any) -> int:
             values = given.pop("operands", None)
             return function(context.obj, values, flag_values(given))

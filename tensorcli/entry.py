@@ -78,8 +78,12 @@ def prepare_imports() -> None:
     when a product is large, unless the variable was the user's own.
     """
     import gc
+    import warnings
 
     gc.disable()
+    if not os.environ.get("TENSORCLI_DEBUG"):
+        # What PyTorch warns of is a result; what numpy and scipy warn of is nobody's business.
+        warnings.simplefilter("ignore")
     if "OPENBLAS_NUM_THREADS" not in os.environ:
         os.environ["OPENBLAS_NUM_THREADS"] = "1"
         os.environ["TENSORCLI_BLAS_THREADS"] = "auto"

@@ -5,6 +5,7 @@ It knows nothing of what is run. Settings are read from `variables` by settings.
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import time
@@ -83,15 +84,16 @@ def is_terminal(stream: TextIO) -> bool:
         return False  # closed
 
 
+def _nowhere(mode: str) -> TextIO:
+    """A stream in place of one whose descriptor the parent closed; Python then has none at all."""
+    stream: TextIO = io.TextIOWrapper(io.FileIO(os.devnull, mode), write_through=True)
+    return stream
+
+
 def of_process() -> Environment:
     """The environment of this process; text that its streams cannot encode is escaped."""
-    streams: list[TextIO] = []
-    for stream, mode in ((sys.stdin, "r"), (sys.stdout, "w"), (sys.stderr, "w")):
-        if stream is None:
-            # The parent closed the descriptor; Python then has no stream at all.
-            stream = open(os.devnull, mode)  # noqa: SIM115 - lives as long as the process
-        streams.append(stream)
-    stdin, stdout, stderr = streams
+    stdin = sys.stdin or _nowhere("r")
+    stdout, stderr = sys.stdout or _nowhere("w"), sys.stderr or _nowhere("w")
     for stream in (stdout, stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:

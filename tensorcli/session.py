@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from engine import modes, printing
 from engine.registry import functions
 from engine.tensor import Tensor
@@ -69,7 +71,8 @@ class Session:
         modes.state.site = None
         modes.state.warn = listener.warn
         try:
-            return self._run(text, file, listener)
+            with np.errstate(all="ignore"):
+                return self._run(text, file, listener)
         except limits.LimitReached as limit:
             from tensorcli.explain.raised import limit_diagnostic
 
@@ -128,6 +131,8 @@ class Listener:
         if isinstance(value, Tensor):
             names = self._session.names
             self.emit(results.TensorResult(value, line, shown, names))
+            if shown and self._session.explains:
+                self._show_loss(value, statement)
         elif value is None:
             self._show_gradients(line, statement)
         elif isinstance(value, results.Result):
@@ -136,6 +141,17 @@ class Listener:
             self.emit(value)
         else:
             self.emit(results.ValueResult(value, line, shown))
+
+    def _show_loss(self, value: Tensor, statement: Emitted) -> None:
+        """Under a value: what its cast or its low precision lost."""
+        if not value.dtype.is_floating_point:
+            return
+        from tensorcli.explain import loss
+
+        node = statement.node.value
+        found = loss.line_under(value, node, self._session.names, statement.line)
+        if found is not None:
+            self.emit(found)
 
     def _show_gradients(self, line: int, statement: Emitted) -> None:
         """After `loss.backward()`: the leaves as they are now, for whoever sits at a terminal."""

@@ -5,26 +5,19 @@ from __future__ import annotations
 from engine import errors as faults
 from engine.tensor import Tensor
 from tensorcli.diagnostics import Diagnostic, Label
+from tensorcli.explain import fixes
+from tensorcli.explain.layout import first_break, row_major
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from tensorcli.explain.fixes import Fix
     from tensorcli.language.errors import Operand, Where
 
-
-class Fix:
-    """An expression that was tried in place of the one that failed, and the shape it gives."""
-
-    __slots__ = ("expr", "shape")
-
-    def __init__(self, expr: str, shape: tuple[int, ...] | None) -> None:
-        self.expr = expr
-        self.shape = shape
-
-    def __repr__(self) -> str:
-        return f"Fix({self.expr!r}, {self.shape!r})"
+    Notes = Callable[[Any, list[Operand]], list[str]]
+    Repairs = Callable[[Where, Any, list[Operand]], list[Fix]]
 
 
 def with_reasons(diagnostic: Diagnostic, exc: Exception, where: Where) -> Diagnostic:
@@ -34,9 +27,11 @@ def with_reasons(diagnostic: Diagnostic, exc: Exception, where: Where) -> Diagno
     operands = [operand for operand in where.operands if isinstance(operand.value, Tensor)]
     labels = [Label(operand.span, _described(operand.value)) for operand in operands]
     diagnostic = diagnostic.with_more(labels=labels)
-    for kind, reason in REASONS.items():
+    for kind, (notes, repairs) in REASONS.items():
         if isinstance(exc, kind):
-            return reason(diagnostic, exc, operands)
+            return diagnostic.with_more(
+                notes=notes(exc, operands), fixes=repairs(where, exc, operands)
+            )
     return diagnostic
 
 
@@ -44,19 +39,14 @@ def _described(value: Any) -> str:
     return f"shape {list(value.layout.shape)}, {value.dtype.name}"
 
 
-def _broadcast(diagnostic: Diagnostic, exc: Any, operands: list[Operand]) -> Diagnostic:
+def _broadcast_notes(exc: faults.BroadcastError, operands: list[Operand]) -> list[str]:
+    """The rule, and the two sizes that break it, counted as they stand in each operand."""
     a, b = exc.shapes
-    return diagnostic.with_more(
-        notes=["sizes are matched from the right and must be equal or 1", *aligned(a, b, exc.dim)]
-    )
-
-
-def aligned(a: tuple[int, ...], b: tuple[int, ...], dim: int) -> list[str]:
-    """Both shapes written under each other from the right, the failing column named."""
     width = max(len(a), len(b))
+    left, right = (_size(shape, exc.dim - width + len(shape)) for shape in (a, b))
     return [
-        f"dimension {dim} of the result: {_size(a, dim - width + len(a))} against "
-        f"{_size(b, dim - width + len(b))}"
+        "sizes are matched from the right and must be equal or 1: "
+        f"in dimension {exc.dim} of the result {left} meets {right}"
     ]
 
 
@@ -64,28 +54,47 @@ def _size(shape: tuple[int, ...], dim: int) -> str:
     return "nothing" if dim < 0 else str(shape[dim])
 
 
-def _matmul(diagnostic: Diagnostic, exc: Any, operands: list[Operand]) -> Diagnostic:
+def _matmul_notes(exc: faults.MatmulError, operands: list[Operand]) -> list[str]:
     a, b = exc.shapes
     if not a or not b:
-        return diagnostic
+        return []
     rows = b[-2] if len(b) > 1 else b[-1]
-    return diagnostic.with_more(
-        notes=[f"the last size of the left ({a[-1]}) must equal the rows of the right ({rows})"]
-    )
+    return [f"the last size of the left ({a[-1]}) must equal the rows of the right ({rows})"]
 
 
-def _view(diagnostic: Diagnostic, exc: Any, operands: list[Operand]) -> Diagnostic:
-    from tensorcli.explain.layout import first_break
-
+def _view_notes(exc: faults.ViewError, operands: list[Operand]) -> list[str]:
     dim = first_break(exc.old_shape, exc.old_strides)
-    note = f"the strides {exc.old_strides} do not let these dimensions merge without a copy"
+    note = f"with strides {exc.old_strides} the elements do not lie in the order of the dimensions"
     if dim is not None:
-        note += f": dim {dim} breaks row-major order"
-    return diagnostic.with_more(notes=[note])
+        wanted = row_major(exc.old_shape)[dim]
+        note += f": dim {dim} has stride {exc.old_strides[dim]}, a view needs {wanted}"
+    return [note]
 
 
-REASONS: dict[type[Exception], Callable[[Diagnostic, Any, list[Operand]], Diagnostic]] = {
-    faults.BroadcastError: _broadcast,
-    faults.MatmulError: _matmul,
-    faults.ViewError: _view,
+def _dtype_notes(exc: Exception, operands: list[Operand]) -> list[str]:
+    names = {operand.value.dtype.name for operand in operands}  # type: ignore[attr-defined]  # tensors only
+    return [f"the operands are {' and '.join(sorted(names))}"] if len(names) > 1 else []
+
+
+def _no_notes(exc: Exception, operands: list[Operand]) -> list[str]:
+    return []
+
+
+def _shape_fixes(where: Where, exc: Exception, operands: list[Operand]) -> list[Fix]:
+    return fixes.of_shapes(where, operands)
+
+
+def _dtype_fixes(where: Where, exc: Exception, operands: list[Operand]) -> list[Fix]:
+    return fixes.of_dtypes(where, operands)
+
+
+def _view_fixes(where: Where, exc: Exception, operands: list[Operand]) -> list[Fix]:
+    return fixes.of_view(where, operands)
+
+
+REASONS: dict[type[Exception], tuple[Notes, Repairs]] = {
+    faults.BroadcastError: (_broadcast_notes, _shape_fixes),
+    faults.MatmulError: (_matmul_notes, _shape_fixes),
+    faults.ViewError: (_view_notes, _view_fixes),
+    faults.DtypeError: (_dtype_notes, _dtype_fixes),
 }

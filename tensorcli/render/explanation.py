@@ -132,7 +132,7 @@ def _share(part: int, whole: int) -> str:
 
 def _loss_line(source: str, row: results.PrecisionRow) -> Line:
     """The line after a cast that lost something."""
-    parts = [f"{row.count - row.exact} of {row.count} values rounded"]
+    parts = [f"{row.count - row.exact} of {row.count} values changed"]
     if row.max_absolute:
         parts.append(f"largest error {number(row.max_absolute)}")
         parts.append(f"relative {number(row.max_relative)}")
@@ -143,7 +143,7 @@ def _loss_line(source: str, row: results.PrecisionRow) -> Line:
     )
     parts += [f"{count} {what}" for what, count in counts if count]
     role = "bad" if row.overflowed or row.zeroed else "warn"
-    return [(f"{source} to {row.dtype}: ", "dim"), (" · ".join(parts), role)]
+    return [(f"rounding {source} to {row.dtype}: ", "dim"), (" · ".join(parts), role)]
 
 
 LINES: dict[type, Callable[[Any, int], list[Line]]] = {

@@ -105,7 +105,7 @@ class Writer:
         if value is None or value.__class__ in (bool, int, str):
             return plain(value)
         if value.__class__ is float:
-            return float_text(value) if value - value == 0.0 else self.object(value)  # type: ignore[arg-type, operator]  # the class was compared
+            return float_text(value) if value - value == 0.0 else self.object(value)
         return self.object(value)
 
     def object(self, value: object) -> str:

@@ -21,6 +21,17 @@ def plain_text(lines: Iterable[Sequence[Piece]]) -> str:
     return "".join("".join(text for text, _ in line).rstrip() + "\n" for line in lines)
 
 
+def merged(pieces: Iterable[Piece]) -> Line:
+    """The pieces with neighbours of one role joined."""
+    line: Line = []
+    for text, role in pieces:
+        if line and line[-1][1] == role:
+            line[-1] = (line[-1][0] + text, role)
+        else:
+            line.append((text, role))
+    return line
+
+
 def visible(text: str, keep: str = "") -> str:
     """Text with its control characters, which could drive a terminal, as escapes."""
     if text.isprintable():

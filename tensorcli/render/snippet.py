@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tensorcli.render.lines import cells, visible
+from tensorcli.render.lines import cells, merged, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def _marks(window: _Window, span: Span | None, labels: Sequence[Label], length: 
         if span is None or label.span != span:
             draw(label.span, "~", "label")
     end = max(row, default=-1) + 1
-    return [row.get(cell, (" ", "")) for cell in range(end)]
+    return merged([row.get(cell, (" ", "")) for cell in range(end)])
 
 
 def _hanging(window: _Window, label: Label, labels: Sequence[Label]) -> list[Piece]:

@@ -1,0 +1,194 @@
+"""Repairs of a failed expression that were tried: on tensors without data, so trying costs nothing.
+
+A fix changes one operand of the operation that failed; what does not work is never suggested.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from functools import partial
+
+from engine.registry import functions
+from engine.tensor import Tensor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from engine.dtypes import DType
+    from tensorcli.language.errors import Operand, Where
+
+    Change = tuple[str, Callable[[Any], Any]]
+
+MOST = 3
+"""Fixes shown for one mistake; more would be a list to choose from, not an answer."""
+
+# What an attempt may raise: it does not work, or this build lacks an operation.
+UNFIT = (RuntimeError, TypeError, ValueError, LookupError, AttributeError)
+
+OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+    ast.MatMult: operator.matmul,
+}
+
+
+class Fix:
+    """An expression that was tried in place of the one that failed, and the shape it gives."""
+
+    __slots__ = ("expr", "shape")
+
+    def __init__(self, expr: str, shape: tuple[int, ...] | None) -> None:
+        self.expr = expr
+        self.shape = shape
+
+    def __repr__(self) -> str:
+        return f"Fix({self.expr!r}, {self.shape!r})"
+
+
+def of_shapes(where: Where, operands: list[Operand]) -> list[Fix]:
+    """Operands that need another dimension, or their dimensions swapped."""
+    return _of_operation(where, operands, _shape_changes)
+
+
+def of_dtypes(where: Where, operands: list[Operand]) -> list[Fix]:
+    """Operands that need the other's dtype; the wider one first."""
+
+    def changes(value: Tensor) -> Iterator[Change]:
+        others = {operand.value.dtype for operand in operands}  # type: ignore[attr-defined]  # tensors only
+        for dtype in sorted(others - {value.dtype}, key=lambda dtype: -dtype.itemsize):
+            if dtype.itemsize >= value.dtype.itemsize:
+                yield f"{{}}.to(torch.{dtype.name})", partial(_cast, dtype)
+
+    return _of_operation(where, operands, changes)
+
+
+def of_view(where: Where, operands: list[Operand]) -> list[Fix]:
+    """`x.view(…)` as `x.reshape(…)`, which copies where it must."""
+    node = where.node
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return []
+    if node.func.attr != "view" or len(operands) != 1:
+        return []
+    tensor = without_data(operands[0].value)
+    sizes = [_integers(argument) for argument in node.args]
+    if tensor is None or None in sizes:
+        return []
+    try:
+        shape = tensor.reshape(*sizes).layout.shape
+    except UNFIT:
+        return []
+    text = where.source.segment(node)
+    name_ends = len(where.source.segment(node.func))
+    return [Fix(text[: name_ends - len("view")] + "reshape" + text[name_ends:], shape)]
+
+
+def _integers(node: ast.expr) -> Any:
+    """The value of a size that is written out: 3, -1, (2, 3); None for anything else."""
+    try:
+        value = ast.literal_eval(node)
+    except ValueError:
+        return None
+    sizes = value if isinstance(value, tuple | list) else (value,)
+    return value if all(isinstance(size, int) for size in sizes) else None
+
+
+def _shape_changes(value: Tensor) -> Iterator[Change]:
+    ndim = value.layout.ndim
+    if ndim == 2:
+        yield "{}.t()", lambda x: x.t()
+    elif ndim > 2:
+        yield "{}.mT", lambda x: x.transpose(-2, -1)
+    for dim in range(1, ndim + 1):
+        yield f"{{}}.unsqueeze({dim})", partial(_unsqueezed, dim)
+
+
+def _unsqueezed(dim: int, x: Any) -> Any:
+    return x.unsqueeze(dim)
+
+
+def _cast(dtype: DType, x: Any) -> Any:
+    return x.to(dtype)
+
+
+def _of_operation(
+    where: Where, operands: list[Operand], changes: Callable[[Tensor], Iterator[Change]]
+) -> list[Fix]:
+    node = where.node
+    if not isinstance(node, ast.BinOp) or len(operands) != 2:
+        return []
+    apply = OPERATORS.get(type(node.op))
+    if apply is None:
+        return []
+    tensors = [without_data(operand.value) for operand in operands]
+    if any(tensor is None for tensor in tensors):
+        return []
+    found: list[Fix] = []
+    # The right operand first: it is what was just written. And the smaller is the odd one out.
+    order = sorted((1, 0), key=lambda index: operands[index].value.ndim)  # type: ignore[attr-defined]  # tensors only
+    for index in order:
+        for text, change in changes(tensors[index]):
+            shape = _tried(apply, tensors, index, change)
+            if shape is not None:
+                found.append(Fix(_rewritten(where, operands, index, text), shape))
+    return found[:MOST]
+
+
+def without_data(value: object) -> Any:
+    """A tensor of the same dtype, shape and strides on the meta device; None if there is none."""
+    if not isinstance(value, Tensor):
+        return None
+    try:
+        return functions["empty_strided"](
+            value.layout.shape, value.layout.strides, dtype=value.dtype, device="meta"
+        )
+    except UNFIT:
+        return None
+
+
+def _tried(
+    apply: Callable[[Any, Any], Any], tensors: list[Any], index: int, change: Callable[[Any], Any]
+) -> tuple[int, ...] | None:
+    """The shape of the result with one operand changed; None where that fails too."""
+    changed = list(tensors)
+    try:
+        changed[index] = change(changed[index])
+        shape: tuple[int, ...] = apply(*changed).layout.shape
+    except UNFIT:
+        return None
+    return shape
+
+
+def _rewritten(where: Where, operands: list[Operand], index: int, text: str) -> str:
+    """The expression that failed with one operand wrapped in the change."""
+    node = where.node
+    assert isinstance(node, ast.BinOp)
+    operand = operands[index]
+    inner = node.left if index == 0 else node.right
+    wrapped = text.format(operand.text if _binds_tightly(inner) else f"({operand.text})")
+    whole = where.source.segment(node)
+    span = where.span
+    if span.line != span.end_line:
+        return wrapped
+    start = operand.span.column - span.column
+    stop = operand.span.end_column - span.column
+    start, stop = _with_parentheses(whole, start, stop)
+    return whole[:start] + wrapped + whole[stop:]
+
+
+def _binds_tightly(node: ast.AST) -> bool:
+    return isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript | ast.List)
+
+
+def _with_parentheses(text: str, start: int, stop: int) -> tuple[int, int]:
+    """Take in the parentheses right around a stretch of text, which the tree does not know."""
+    while start > 0 and text[start - 1] == "(" and text[stop : stop + 1] == ")":
+        start, stop = start - 1, stop + 1
+    return start, stop
