@@ -114,11 +114,13 @@ def zip_(*args: Any, **kwargs: Any) -> Any:
 
 def enumerate_(*args: Any, **kwargs: Any) -> Any:
     sources = args[:1] or tuple(kwargs.values())
+    if not sources:
+        return enumerate(*args)
     return _nested(_Enumerate(*args, **kwargs), sources)
 
 
 def iter_(*args: Any, **kwargs: Any) -> Any:
-    if len(args) == 2 and not kwargs:
+    if len(args) == 2 and not kwargs and callable_for(args[0]) is not None:
         return iter(callable_of(args[0]), args[1])
     return iter(*args, **kwargs)
 

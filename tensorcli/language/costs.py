@@ -82,16 +82,24 @@ def check_order(values: list[Any]) -> None:
     """Before values are sorted: their comparisons may look into containers."""
     meter().charge_steps(len(values))
     if not _CONTAINERS.isdisjoint(map(type, values)):
-        for value in values * len(values).bit_length():
-            check_nested(value)
+        for value in filter(_is_nested, values):
+            for _ in range(len(values).bit_length()):
+                check_nested(value)
 
 
 def check_search(item: object, length: int) -> None:
     """Before an item is compared with each of `length` others."""
     meter().charge_steps(length)
-    if type(item) in _CONTAINERS:
+    if _is_nested(item):
         for _ in range(length):
             check_nested(item)
+
+
+def _is_nested(value: Any) -> bool:
+    if type(value) not in _CONTAINERS:
+        return False
+    parts = value.values() if type(value) is dict else value
+    return not _CONTAINERS.isdisjoint(map(type, parts))
 
 
 def check_modular_power(exponent: object, modulus: object) -> None:

@@ -62,7 +62,7 @@ def _expandtabs(text: str, *args: Any, **kwargs: Any) -> str:
 
 
 def _join(text: str, *args: Any) -> str:
-    if len(args) != 1:
+    if len(args) != 1 or not hasattr(type(args[0]), "__iter__"):
         return text.join(*args)
     items = list_of(args[0])
     length = sum(len(item) for item in items if isinstance(item, str))

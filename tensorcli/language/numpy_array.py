@@ -66,7 +66,8 @@ class NDArray:
         return operator.index(self.array)
 
     def __contains__(self, item: object) -> bool:
-        return operand(item) in self.array
+        value = operand(item)
+        return value is not NotImplemented and value in self.array
 
     def __getitem__(self, key: object) -> Any:
         index = index_of(key)

@@ -54,7 +54,7 @@ TYPE_NAMES: dict[str, str] = {
     "engine.layout.Size": "torch.Size",
     "engine.dtypes.DType": "torch.dtype",
     "engine.device.Device": "torch.device",
-    "tensorcli.language.numpy_array.NDArray": "numpy.ndarray",
+    "tensorcli.language.numpy_array.ndarray": "numpy.ndarray",
 }
 
 
