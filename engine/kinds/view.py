@@ -28,19 +28,28 @@ _new = object.__new__
 _MEMO_LIMIT = 256
 
 
-def view(*, vjp: Any = None, inplace: bool = False, view: str = "always", **record: Any) -> Callable[[Any], Any]:
+def view(
+    *,
+    vjp: Any = None,
+    inplace: bool = False,
+    located: bool = False,
+    view: str = "always",
+    **record: Any,
+) -> Callable[[Any], Any]:
     """An op whose result shows its input's memory.
 
     ``body(layout, *arguments)`` gives a Layout or (Layout, offset move). Without ``vjp`` the
     gradient is written into zeros through the same view. ``inplace`` adds the twin that changes
-    the tensor's own layout (``t_``, ``squeeze_``).
+    the tensor's own layout (``t_``, ``squeeze_``). ``located``: the body gets the tensor in
+    place of its layout and gives (Layout, offset) or (Layout, offset, Kind), the offset counted
+    from the start of the storage in elements of the result.
     """
 
     def decorate(body: Any) -> Any:
         return make_op(
             body,
             "view",
-            _build,
+            _build_located if located else _build,
             _build_inplace if inplace else None,
             vjp=vjp,
             inplace=inplace,
@@ -151,6 +160,29 @@ def _build(op: Op) -> Any:
     return quick
 
 
+def _build_located(op: Op) -> Any:
+    body = op.body
+    ps = parameters(op)
+    generic = _generic_gradient(op)
+    recorder = Recorder(op) if op.derivatives is not None else None
+    name = op.name.rpartition(".")[2]
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        values = bind(name, ps, args, kwargs)
+        x = values[0]
+        layout, offset, *kind = body(*values)
+        y = make_view(x, layout, offset)
+        if kind:
+            y.kind = kind[0]
+        if state.grad and (x.ag is not None or x.base is not None):
+            _recorded(recorder, generic, x, y, values)
+        if state.check:
+            verify(y)
+        return y
+
+    return call
+
+
 def _build_inplace(op: Op) -> Any:
     name = op.name.rpartition(".")[2]
     ps = parameters(op)
@@ -159,14 +191,10 @@ def _build_inplace(op: Op) -> Any:
         values = bind(name + "_", ps, args, kwargs)
         x = values[0]
         tape.check_inplace(x, False)
-        made = op.body(x.layout, *values[1:])
-        layout, move = made if made.__class__ is tuple else (made, 0)
         y = op.function(*values)
-        storage, array = x.storage, y.array
-        assert storage is not None
-        x.layout = layout
-        x.offset += move
-        x.array = array
+        x.array = y.array
+        x.offset = y.offset
+        x.layout = y.layout
         tape.bump(x)
         if y.ag is not None and y.ag.node is not None:
             tape.attach(x, y.ag.node)

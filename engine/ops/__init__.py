@@ -8,11 +8,23 @@ from engine.ops import (
     autograd,
     copying,
     creation,
+    gathering,
     matrix,
     reductions,
+    scattering,
     views,
 )
 
-__all__ = ["arithmetic", "autograd", "copying", "creation", "matrix", "reductions", "views"]
+__all__ = [
+    "arithmetic",
+    "autograd",
+    "copying",
+    "creation",
+    "gathering",
+    "matrix",
+    "reductions",
+    "scattering",
+    "views",
+]
 
 operators.install()

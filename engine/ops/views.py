@@ -92,17 +92,56 @@ def select(input: Layout, dim: Dim, index: int) -> tuple[Layout, int]:
     return layouts.select(input, d, index % size)
 
 
+def _as_strided_gradient(
+    g: Tensor,
+    input_layout: Layout,
+    input_offset: int,
+    size: tuple[int, ...],
+    stride: tuple[int, ...],
+    storage_offset: int | None,
+) -> Tensor:
+    offset = input_offset if storage_offset is None else storage_offset
+    return tape.strided_gradient(g, input_layout, input_offset, layouts.layout(size, stride), offset)
+
+
 @view(
-    vjp=lambda g, input_layout, size, stride, storage_offset: tape.strided_gradient(
-        g, input_layout, 0, layouts.layout(size, stride), storage_offset or 0
-    ),
+    vjp=_as_strided_gradient,
+    located=True,
+    inplace=True,
     example="as_strided(arange(6.), (2, 2), (1, 2))",
 )
 def as_strided(
-    input: Layout, size: Shape, stride: Shape, storage_offset: int | None = None
-) -> Layout:
-    """Any geometry over the storage of ``input``; the offset is absolute."""
-    return layouts.layout(size, stride)
+    input: Tensor, size: Shape, stride: Shape, storage_offset: int | None = None
+) -> tuple[Layout, int]:
+    """Any geometry over the storage of ``input``; the offset is absolute.
+
+    Nothing but the bounds of the storage is checked: elements may overlap.
+    """
+    offset = input.offset if storage_offset is None else storage_offset
+    if len(size) != len(stride):
+        raise TensorRuntimeError("mismatch in length of strides and shape")
+    if any(s < 0 for s in stride):
+        raise TensorRuntimeError(
+            "as_strided: Negative strides are not supported at the moment, got strides: "
+            f"{list(stride)}"
+        )
+    if any(n < 0 for n in size):
+        raise TensorRuntimeError(
+            f"Storage size calculation overflowed with sizes={list(size)} and "
+            f"strides={list(stride)}"
+        )
+    if offset < 0:
+        raise TensorRuntimeError(f"Tensor: invalid storage offset {offset}")
+    layout = layouts.layout(size, stride)
+    itemsize = input.dtype.itemsize
+    needed = (offset + layout.span) * itemsize
+    if layout.numel and needed > input.storage.nbytes:
+        raise TensorRuntimeError(
+            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, "
+            f"and itemsize {itemsize} requiring a storage size of {needed} are out of bounds for "
+            f"storage of size {input.storage.nbytes}"
+        )
+    return layout, offset
 
 
 @composite(view="sometimes", node="ViewBackward0", example="reshape(arange(6), (2, 3))")
