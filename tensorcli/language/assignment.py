@@ -1,4 +1,4 @@
-"""Targets of assignments: names, unpacking, attributes, elements; deletion; augmented assignment."""
+"""Targets of assignments: names, unpacking, attributes, elements; deletion; x += y."""
 
 from __future__ import annotations
 
@@ -287,7 +287,11 @@ def augmented_element(node: ast.AugAssign, target: ast.Subscript, context: Conte
 
 @compiles_statement(ast.Delete)
 def delete(node: ast.Delete, context: Context) -> Action:
-    actions = [delete_target(target, context) for target in node.targets]
+    return delete_all(node.targets, context)
+
+
+def delete_all(nodes: Sequence[ast.expr], context: Context) -> Action:
+    actions = [delete_target(node, context) for node in nodes]
 
     def run(frame: Frame) -> None:
         for action in actions:
@@ -298,7 +302,7 @@ def delete(node: ast.Delete, context: Context) -> Action:
 
 def delete_target(node: ast.expr, context: Context) -> Action:
     if isinstance(node, (ast.Tuple, ast.List)):
-        return delete(ast.Delete(node.elts), context)
+        return delete_all(node.elts, context)
     if isinstance(node, ast.Name):
         return delete_name(node, context)
     if isinstance(node, ast.Subscript):

@@ -106,9 +106,7 @@ def set_attribute(value: object, name: str, new: object) -> None:
         setter(value, new)
         return
     if attribute_names(value, name):
-        raise AttributeError(
-            f"attribute '{name}' of '{type_name(value)}' objects is not writable"
-        )
+        raise AttributeError(f"attribute '{name}' of '{type_name(value)}' objects is not writable")
     raise _missing(value, name)
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
-
-from tensorcli.language.attributes import METHODS, attribute, inherited
+from tensorcli.language.attributes import METHODS, attribute, inherited, type_name
 from tensorcli.language.compiling import GLOBALS, Context, compiles_expression, expression
+from tensorcli.language.costs import list_of
 from tensorcli.language.errors import attach
-from tensorcli.language.expressions import elements
 from tensorcli.language.forms import Argument, Form
-from tensorcli.language.functions import PLAIN_CALLABLES, Function, call, invoke
+from tensorcli.language.functions import PLAIN_CALLABLES, Function, call, called_name, invoke
 from tensorcli.language.names import BUILTINS, SPECIAL_FORMS
 from tensorcli.language.namespaces import Namespace
 
@@ -141,41 +140,79 @@ def arguments(
     node: ast.Call, context: Context
 ) -> Callable[[Frame, Any], tuple[tuple[Any, ...], dict[str, Any]]]:
     """The closure that computes all arguments of a call to the given function."""
-    positional = elements(node.args, context)
+    starred = any(isinstance(a, ast.Starred) for a in node.args)
+    plain = None if starred else [expression(a, context) for a in node.args]
+    spread = spread_arguments(node, context) if starred else None
     keywords = [(k.arg, expression(k.value, context), k) for k in node.keywords]
     source = context.source
 
     def run(frame: Frame, function: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        args = tuple(positional(frame))
+        if plain is not None:
+            args = tuple([value(frame) for value in plain])
+        else:
+            args = tuple(spread(frame, function))  # type: ignore[misc]  # one of the two is made
         kwargs: dict[str, Any] = {}
         for name, value, part in keywords:
             item = value(frame)
-            if name is not None:
-                if name in kwargs:
-                    raise repeated(name, part)
+            if name is None:
+                try:
+                    add_keywords(kwargs, item, called_name(function, source.segment(node.func)))
+                except Exception as exc:
+                    attach(exc, source, part.value, (part.value,), (item,))
+                    raise
+            elif name in kwargs:
+                called = called_name(function, source.segment(node.func))
+                twice = TypeError(f"{called} got multiple values for keyword argument '{name}'")
+                attach(twice, source, part)
+                raise twice
+            else:
                 kwargs[name] = item
-                continue
-            if not isinstance(item, dict):
-                raise complaint(f"argument after ** must be a mapping, not {type(item).__name__}",
-                                function, part)  # fmt: skip
-            for key in item:
-                if not isinstance(key, str):
-                    raise complaint("keywords must be strings", function, part)
-                if key in kwargs:
-                    raise repeated(key, part)
-            kwargs.update(item)
         return args, kwargs
 
-    def repeated(name: str, part: ast.AST) -> TypeError:
-        text = f"got multiple values for keyword argument '{name}'"
-        return complaint(text, node, part)
+    return run
 
-    def complaint(text: str, function: Any, part: ast.AST) -> TypeError:
-        exc = TypeError(f"{source.segment(node.func)}() {text}")
-        attach(exc, source, part)
-        return exc
+
+def spread_arguments(node: ast.Call, context: Context) -> Callable[[Frame, Any], list[Any]]:
+    """The closure that computes positional arguments some of which have a star."""
+    parts = [
+        (True, expression(a.value, context), a.value)
+        if isinstance(a, ast.Starred)
+        else (False, expression(a, context), a)
+        for a in node.args
+    ]
+    source = context.source
+
+    def run(frame: Frame, function: Any) -> list[Any]:
+        args: list[Any] = []
+        for starred, value, part in parts:
+            item = value(frame)
+            if not starred:
+                args.append(item)
+                continue
+            try:
+                if not hasattr(type(item), "__iter__") and not hasattr(type(item), "__getitem__"):
+                    called = called_name(function, source.segment(node.func))
+                    name = type_name(item)
+                    raise TypeError(f"{called} argument after * must be an iterable, not {name}")
+                args += list_of(item)
+            except Exception as exc:
+                attach(exc, source, part, (part,), (item,))
+                raise
+        return args
 
     return run
+
+
+def add_keywords(kwargs: dict[str, Any], more: Any, called: str) -> None:
+    """Add the items of `**more`."""
+    if not isinstance(more, dict):
+        raise TypeError(f"{called} argument after ** must be a mapping, not {type_name(more)}")
+    for key in more:
+        if not isinstance(key, str):
+            raise TypeError("keywords must be strings")
+        if key in kwargs:
+            raise TypeError(f"{called} got multiple values for keyword argument '{key}'")
+    kwargs.update(more)
 
 
 def long_call(node: ast.Call, context: Context) -> Value:
@@ -245,6 +282,7 @@ def short_method_call(node: ast.Call, function: ast.Attribute, context: Context)
 
     def one(frame: Frame) -> Any:
         value = target(frame)
+        method: Any
         try:
             if type(value) is Namespace:
                 takes_object, method = False, value.table[key]
@@ -263,6 +301,7 @@ def short_method_call(node: ast.Call, function: ast.Attribute, context: Context)
 
     def two(frame: Frame) -> Any:
         value = target(frame)
+        method: Any
         try:
             if type(value) is Namespace:
                 takes_object, method = False, value.table[key]
@@ -321,5 +360,3 @@ def method_call(node: ast.Call, function: ast.Attribute, context: Context) -> Va
             raise
 
     return run
-
-

@@ -163,9 +163,7 @@ LEFT_OUT: dict[str, tuple[str, str]] = {
 def refuse_construct(node: ast.AST, context: Context) -> NoReturn:
     kind = type(node).__name__
     name, advice = LEFT_OUT.get(kind, (f"the construct {kind}", "write it another way"))
-    refuse(
-        "construct", f"{name} is not part of the language", context.source.span(node), advice
-    )
+    refuse("construct", f"{name} is not part of the language", context.source.span(node), advice)
 
 
 def refuse_at(node: ast.AST, context: Context, message: str, *notes: str) -> NoReturn:

@@ -1,4 +1,4 @@
-"""Comprehensions and generator expressions: each run has a frame of its own, each step is counted."""
+"""Comprehensions and generator expressions: a frame for each run, each step counted."""
 
 from __future__ import annotations
 
@@ -82,7 +82,9 @@ def own_frame(context: Context) -> Callable[[Frame], Frame]:
     return lambda frame: {GLOBALS: frame[GLOBALS], PARENT: frame}
 
 
-def steps(levels: list[Level], items: Iterator[Any], frame: Frame, depth: int = 0) -> Iterator[None]:
+def steps(
+    levels: list[Level], items: Iterator[Any], frame: Frame, depth: int = 0
+) -> Iterator[None]:
     """Run through the levels, yielding whenever the innermost one has an element to compute."""
     level = levels[depth]
     save, conditions = level.store, level.conditions

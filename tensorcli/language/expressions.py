@@ -9,7 +9,8 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from tensorcli.language import costs
-from tensorcli.language.attributes import METHODS, Method, attribute, hint_near
+from tensorcli.language.attributes import attribute, hint_near, type_name
+from tensorcli.language.builtins_table import ABSENT
 from tensorcli.language.compiling import (
     COMPREHENSION_SCOPE,
     GLOBALS,
@@ -20,7 +21,6 @@ from tensorcli.language.compiling import (
     refuse_at,
     refuse_construct,
 )
-from tensorcli.language.builtins_table import ABSENT
 from tensorcli.language.errors import add_hint, attach
 from tensorcli.language.forms import visible_names
 from tensorcli.language.limits import meter
@@ -153,9 +153,11 @@ def unary(node: ast.UnaryOp, context: Context) -> Value:
     operand = expression(node.operand, context)
     apply = UNARY[type(node.op)]
     source = context.source
-    if isinstance(node.operand, ast.Constant) and type(node.operand.value) in (int, float, complex):
-        negated = apply(node.operand.value)
-        return lambda frame: negated
+    if isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
+        number = node.operand.value
+        if isinstance(number, (int, float, complex)):
+            negated = -number
+            return lambda frame: negated
 
     def run(frame: Frame) -> Any:
         a = operand(frame)
@@ -283,12 +285,12 @@ def elements(nodes: Sequence[ast.expr], context: Context) -> Value:
                 result.append(a)
                 continue
             try:
+                if not hasattr(type(a), "__iter__") and not hasattr(type(a), "__getitem__"):
+                    raise TypeError(f"Value after * must be an iterable, not {type_name(a)}")
                 result += costs.list_of(a)
             except Exception as exc:
-                if isinstance(exc, TypeError) and not hasattr(type(a), "__iter__"):
-                    exc = TypeError(f"Value after * must be an iterable, not {type(a).__name__}")
                 attach(exc, source, node, (node,), (a,))
-                raise exc from None
+                raise
         return result
 
     return spread
@@ -475,5 +477,3 @@ def formatted(node: ast.FormattedValue, context: Context) -> Value:
 @compiles_expression(ast.Starred)
 def starred(node: ast.Starred, context: Context) -> Value:
     refuse_construct(node, context)
-
-

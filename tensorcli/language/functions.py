@@ -180,6 +180,11 @@ def _complain(function: Function, text: str) -> NoReturn:
     raise TypeError(f"{function.qualname}() {text}")
 
 
+def called_name(function: object, text: str) -> str:
+    """What Python's complaints about stars call a function; `text` is how the program calls it."""
+    return f"__main__.{function.qualname}()" if type(function) is Function else f"{text}()"
+
+
 def _complain_unknown(function: Function, unknown: dict[str, Any]) -> NoReturn:
     parameters = function.parameters
     only = [n for n in parameters.positional[: parameters.positional_only] if n in unknown]

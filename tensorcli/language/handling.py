@@ -23,7 +23,7 @@ from tensorcli.language.statements import block
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tensorcli.language.compiling import Action, Frame, Value
+    from tensorcli.language.compiling import Action, Frame
 
 
 def own_exception(exc: Exception) -> None:
@@ -139,10 +139,14 @@ def raise_statement(node: ast.Raise, context: Context) -> Action:
     def run(frame: Frame) -> None:
         exc: Exception
         if value is not None:
-            exc = exception_from(value(frame))
+            exc = exception_from(value(frame), "exceptions")
             if cause is not None:
                 origin = cause(frame)
-                exc.__cause__ = None if origin is None else exception_from(origin)
+                reason = None if origin is None else exception_from(origin, "exception causes")
+                if isinstance(origin, (Exception, type, type(None))):
+                    exc.__cause__ = reason
+                elif reason is not None:
+                    exc = reason
         elif now.handling:
             raise now.handling[-1]
         else:
@@ -153,15 +157,18 @@ def raise_statement(node: ast.Raise, context: Context) -> Action:
     return run
 
 
-def exception_from(value: Any) -> Exception:
-    """The exception that a raise statement means: an instance, or a type to make one of."""
+def exception_from(value: Any, role: str) -> Exception:
+    """The exception that a raise statement means: an instance, or a type to make one of.
+
+    Of anything else it is the complaint that Python has about it.
+    """
     if isinstance(value, type) and issubclass(value, Exception):
         make = callable_for(value)
         if make is not None:
             value = make()
     if isinstance(value, Exception):
         return value
-    return TypeError("exceptions must derive from BaseException")
+    return TypeError(f"{role} must derive from BaseException")
 
 
 @compiles_statement(ast.Assert)
@@ -188,9 +195,7 @@ def with_items(items: list[ast.withitem], node: ast.With, context: Context) -> A
     item = items[0]
     value = expression(item.context_expr, context)
     save = None if item.optional_vars is None else store(item.optional_vars, context)
-    body = (
-        with_items(items[1:], node, context) if len(items) > 1 else block(node.body, context)
-    )
+    body = with_items(items[1:], node, context) if len(items) > 1 else block(node.body, context)
     source = context.source
 
     def run(frame: Frame) -> Any:

@@ -77,10 +77,14 @@ def _guard_extension(a: Any, b: Any) -> None:
         guard_add(a, b)
 
 
+_iadd: Callable[[Any, Any], Any] = operator.iadd
+_imod: Callable[[Any, Any], Any] = operator.imod
+
+
 def _extend(a: Any, b: Any) -> Any:
     if type(a) is list and type(b) is not list and hasattr(type(b), "__iter__"):
         b = costs.list_of(b)
-    return operator.iadd(a, b)
+    return _iadd(a, b)
 
 
 def _modulo(a: Any, b: Any) -> Any:
@@ -88,7 +92,7 @@ def _modulo(a: Any, b: Any) -> Any:
 
 
 def _inplace_modulo(a: Any, b: Any) -> Any:
-    return percent_format(a, b) if type(a) is str else operator.imod(a, b)
+    return percent_format(a, b) if type(a) is str else _imod(a, b)
 
 
 _division = costs.check_division

@@ -280,9 +280,9 @@ def import_from(node: ast.ImportFrom, context: Context) -> Action:
             except AttributeError:
                 inner = module(f"{name}.{alias.name}")
                 if inner is None:
-                    exc = ImportError(f"cannot import name '{alias.name}' from '{name}'")
-                    attach(exc, source, alias)
-                    raise exc from None
+                    missing = ImportError(f"cannot import name '{alias.name}' from '{name}'")
+                    attach(missing, source, alias)
+                    raise missing from None
                 save(frame, inner)
 
     return run

@@ -27,8 +27,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-def print_(*args: Any, sep: Any = " ", end: Any = "\n", flush: Any = False) -> None:
+def print_(*args: Any, sep: Any = " ", end: Any = "\n", flush: Any = False, **unknown: Any) -> None:
     """The program's print: the text goes to whoever listens."""
+    for name in unknown:
+        raise TypeError(f"'{name}' is an invalid keyword argument for print()")
     text = print_text(args, sep, end)
     limits.meter().charge_output(len(text))
     line = state.site

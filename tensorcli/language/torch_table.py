@@ -1,4 +1,4 @@
-"""The torch module as programs see it: the engine's registry, by prefix; nothing is defined here."""
+"""The torch module as programs see it: the engine's registry by prefix; defines nothing."""
 
 from __future__ import annotations
 
