@@ -46,7 +46,7 @@ _DTYPE_NAMES = frozenset(
 )
 
 
-def as_dtype(value: Any) -> np.dtype[Any] | None:
+def as_dtype(value: Any) -> Any:
     """The numpy dtype that a program means; raises TypeError for all that is no number's."""
     if value is None:
         return None
@@ -468,16 +468,16 @@ METHODS[np.generic] = {
 METHODS[np.dtype] = {}
 
 
-def _getters(names: str) -> dict[str, Callable[[Any], Any]]:
+def _getters(names: str, bare: Callable[[Any], Any]) -> dict[str, Callable[[Any], Any]]:
     def getter(name: str) -> Callable[[Any], Any]:
-        return lambda value: adopt(getattr(as_array(value), name))
+        return lambda value: adopt(getattr(bare(value), name))
 
     return {name: getter(name) for name in names.split()}
 
 
 _PROPERTIES = "T dtype imag itemsize nbytes ndim real shape size strides"
-ATTRIBUTES[NDArray] = _getters(_PROPERTIES)
-ATTRIBUTES[np.generic] = _getters(_PROPERTIES)
+ATTRIBUTES[NDArray] = _getters(_PROPERTIES, as_array)
+ATTRIBUTES[np.generic] = _getters(_PROPERTIES, lambda scalar: scalar)
 ATTRIBUTES[np.dtype] = {
     "itemsize": lambda dtype: dtype.itemsize,
     "kind": lambda dtype: dtype.kind,
