@@ -6,21 +6,26 @@ program, ``default_dtype`` by set_default_dtype.
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from engine import dtypes
 
 
 class Modes:
-    """``grad`` is false inside inference mode as well; ``site`` is opaque to the engine."""
+    """``grad`` is false inside inference mode as well; ``site`` is opaque to the engine.
+
+    ``check``: every result is verified against its rule. ``watch`` says that one of ``check`` and
+    ``inference`` is on, so that the quick paths look at one flag.
+    """
 
     __slots__ = (
         "anomaly", "autocast", "check", "default_device", "default_dtype", "grad", "inference",
-        "sequence", "site", "warn",
+        "sequence", "site", "warn", "watch",
     )  # fmt: skip
 
     def __init__(self) -> None:
-        self.check = False
+        self.check = bool(os.environ.get("TENSORCLI_CHECK"))
         self.warn: Any = None
         self.reset()
 
@@ -28,12 +33,24 @@ class Modes:
         """Back to the state of a fresh process."""
         self.grad = True
         self.inference = False
+        self.watch = self.check
         self.site: Any = None
         self.sequence = 0
         self.default_dtype = dtypes.float32
         self.default_device: Any = None
         self.anomaly = False
         self.autocast: Any = None
+
+
+    def set_inference(self, on: bool) -> None:
+        """Enter or leave inference mode (``grad`` is set by the caller)."""
+        self.inference = on
+        self.watch = on or self.check
+
+    def set_check(self, on: bool) -> None:
+        """Turn check mode on or off."""
+        self.check = on
+        self.watch = on or self.inference
 
 
 state = Modes()

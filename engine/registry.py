@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from engine import tensor as tensors
 from engine.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -20,13 +19,14 @@ class Op:
 
     ``names`` are its spellings as ``torch.`` functions, ``methods`` those as Tensor methods;
     ``build`` makes the callable, ``build_inplace`` its in-place twin. ``view`` is "no",
-    "always" or "sometimes". ``saves`` maps an input to what its derivative keeps.
+    "always" or "sometimes". ``variant`` gives the node's name from the values of a call, for ops
+    that PyTorch has several derivatives of. ``saves`` maps an input to what its derivative keeps.
     """
 
     __slots__ = (
         "body", "build", "build_inplace", "call", "data_dependent", "derivatives", "doc",
         "domain", "errors", "example", "family", "inplace", "kind", "methods", "name", "names",
-        "node_name", "parameters", "samples", "view",
+        "node_name", "parameters", "samples", "variant", "view",
     )  # fmt: skip
 
     name: str
@@ -40,6 +40,7 @@ class Op:
     call: Callable[..., Any] | None
     derivatives: Any
     node_name: str
+    variant: Callable[..., str] | None
     view: str
     data_dependent: bool
     inplace: tuple[str, ...]
@@ -202,16 +203,20 @@ class Functions:
 F: Any = Functions()
 
 
-def _tensor_attribute(t: Tensor, name: str) -> Any:
-    call = methods.get(name)
-    if call is not None:
-        setattr(Tensor, name, call)
-        return getattr(t, name)
-    getter = attributes.get(name)
-    if getter is not None:
-        setattr(Tensor, name, property(getter, setters.get(name)))
-        return getattr(t, name)
-    raise AttributeError(f"'Tensor' object has no attribute '{name}'")
+def install() -> None:
+    """Give Tensor its methods and attributes; a method is made when it is first called."""
+    for name in set(_method_names()):
+        if name not in Tensor.__dict__:
+            setattr(Tensor, name, _first_call(name))
+    for name, getter in attributes.items():
+        if name not in Tensor.__dict__:
+            setattr(Tensor, name, property(getter, setters.get(name)))
 
 
-tensors.registry_attribute = _tensor_attribute
+def _first_call(name: str) -> Any:
+    def first_call(*args: Any, **kwargs: Any) -> Any:
+        real = methods[name]
+        setattr(Tensor, name, real)
+        return real(*args, **kwargs)
+
+    return first_call

@@ -12,6 +12,7 @@ class Named(tuple[Any, ...]):
 
     type_name = ""
     fields: tuple[str, ...] = ()
+    _fields: tuple[str, ...] = ()
 
     def field(self, name: str) -> Any:
         """The part of that name. Raises KeyError."""
@@ -37,6 +38,6 @@ def named(name: str, fields: tuple[str, ...]) -> type[Named]:
     found = _types.get((name, fields))
     if found is None:
         found = _types[name, fields] = type(
-            name, (Named,), {"__slots__": (), "type_name": name, "fields": fields}
+            name, (Named,), {"__slots__": (), "type_name": name, "fields": fields, "_fields": fields}
         )
     return found

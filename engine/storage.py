@@ -26,6 +26,10 @@ class Version:
         self.n = 0
 
 
+# Stands for the counter of tensors made in inference mode, which have none.
+UNTRACKED: Any = Version()
+
+
 class Storage:
     """One run of memory. ``buffer`` is a one-dimensional or contiguous array (None on meta)."""
 
@@ -44,7 +48,9 @@ class Storage:
         if layout.numel == 0:
             return np.empty(layout.shape, np_dtype)
         size = np_dtype.itemsize
-        strides = tuple([s * size for s in layout.strides])
+        strides = layout.memo.get(size)
+        if strides is None:
+            strides = layout.memo[size] = tuple([s * size for s in layout.strides])
         if self.device.type == "cuda":
             from engine.backends import cupy
 
@@ -52,10 +58,15 @@ class Storage:
         return np.ndarray(layout.shape, np_dtype, self.buffer, offset * size, strides)
 
 
+def of_tensor(array: Any, kind: Kind, layout: Layout) -> Storage:
+    """The storage of a tensor's own array; on meta there is only its size."""
+    if array is None:
+        return Storage(None, layout.span * kind.dtype.itemsize, kind.device)
+    return of_array(array, kind)
+
+
 def of_array(array: Any, kind: Kind) -> Storage:
     """The storage of an array that the engine made: contiguous itself, or laid out in its base."""
-    if array is None:
-        raise AssertionError("a meta tensor is given its storage when it is made")
     flat = array if array.flags.c_contiguous else array.base
     while flat.base is not None and not flat.flags.c_contiguous:
         flat = flat.base

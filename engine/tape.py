@@ -110,7 +110,7 @@ def requires_grad(t: Tensor) -> bool:
     base = t.base
     if base is None or base.ag is None or not base.ag.requires_grad:
         return False
-    return getattr(t, "origin", 0) == 0 or t.version.n != _stamp(t)
+    return t.origin == 0 or t.version.n != _stamp(t)
 
 
 def _stamp(t: Tensor) -> int:
@@ -188,13 +188,8 @@ def make_node(gradient: Gradient, output: Tensor, inputs: Sequence[Tensor | None
     return node
 
 
-def save(node: Node, values: tuple[Any, ...]) -> None:
-    """Keep ``values`` for backward, with the versions of the tensors among them."""
-    node.saved = values
-    node.versions = tuple([_version(v) if v.__class__ is Tensor else 0 for v in values])
-
-
-def _version(t: Tensor) -> int:
+def version_of(t: Tensor) -> int:
+    """The counter of a tensor that a node keeps. Raises AutogradError for inference tensors."""
     version = t.version
     if version is None:
         raise AutogradError(

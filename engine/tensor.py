@@ -32,16 +32,13 @@ class Kind:
     ``opaque``: numpy exports no buffer of this dtype (the ml_dtypes types).
     """
 
-    __slots__ = ("device", "dtype", "opaque")
+    __slots__ = ("device", "dtype", "np", "opaque")
 
     def __init__(self, dtype: DType, device: Device):
         self.dtype = dtype
         self.device = device
+        self.np = dtype.np
         self.opaque = dtype.name in ("bfloat16", "float8_e4m3fn", "float8_e5m2")
-
-    @property
-    def np(self) -> Any:
-        return self.dtype.np
 
     @property
     def xp(self) -> Any:
@@ -96,12 +93,13 @@ class Tensor(TensorMethods):
 
     ``layout`` is the truth for shape and strides; ``array`` shows the same elements.
     ``version`` is None for an inference tensor, ``base`` the tensor that a view shows,
-    ``origin`` how the view was made.
+    ``origin`` how the view was made. The class must not define ``__getattr__``: it would make
+    every attribute of every tensor four times as slow.
     """
 
     __slots__ = (
-        "__weakref__", "ag", "array", "base", "kind", "layout", "offset", "origin", "storage",
-        "version",
+        "__weakref__", "_storage", "_version", "ag", "array", "base", "kind", "layout", "offset",
+        "origin",
     )  # fmt: skip
 
     ag: Autograd | None
@@ -111,16 +109,22 @@ class Tensor(TensorMethods):
     layout: Layout
     offset: int
     origin: int
-    storage: Storage
-    version: Version | None
 
-    def __getattr__(self, name: str) -> Any:
-        fill = _FILL.get(name)
-        if fill is None:
-            return registry_attribute(self, name)
-        value = fill(self)
-        setattr(self, name, value)
-        return value
+    @property
+    def storage(self) -> Storage:
+        """The memory behind the tensor, known from the first time that somebody asks."""
+        found = self._storage
+        if found is None:
+            found = self._storage = storages.of_tensor(self.array, self.kind, self.layout)
+        return found  # type: ignore[no-any-return]
+
+    @property
+    def version(self) -> Version | None:
+        """The counter of in-place changes; None for an inference tensor."""
+        found = self._version
+        if found is None:
+            found = self._version = storages.Version()
+        return None if found is storages.UNTRACKED else found
 
     @property
     def dtype(self) -> DType:
@@ -141,28 +145,6 @@ class Tensor(TensorMethods):
     @property
     def is_meta(self) -> bool:
         return self.kind.device is devices.meta
-
-
-def _fill_array(t: Tensor) -> Any:
-    return t.storage.array(t.kind, t.layout, t.offset)
-
-
-def _fill_storage(t: Tensor) -> Storage:
-    return storages.of_array(t.array, t.kind)
-
-
-_FILL: dict[str, Any] = {
-    "array": _fill_array,
-    "storage": _fill_storage,
-    "version": lambda t: storages.Version(),
-    "offset": lambda t: 0,
-    "origin": lambda t: DEFAULT,
-}
-
-
-def registry_attribute(t: Tensor, name: str) -> Any:
-    """Replaced by the registry: a method of that name, made on first use."""
-    raise AttributeError(f"'Tensor' object has no attribute '{name}'")
 
 
 _new = object.__new__
@@ -191,10 +173,12 @@ def wrap(array: Any, kind: Kind, layout: Layout) -> Tensor:
     t.array = array
     t.kind = kind
     t.layout = layout
+    t.offset = 0
     t.base = None
     t.ag = None
-    if array is None:
-        t.storage = storages.Storage(None, layout.span * kind.dtype.itemsize, kind.device)
+    t.origin = 0
+    t._storage = None
+    t._version = None
     return t
 
 
@@ -204,10 +188,15 @@ def alias(t: Tensor, layout: Layout | None = None, offset: int | None = None) ->
     a.kind = t.kind
     a.layout = t.layout if layout is None else layout
     a.offset = t.offset if offset is None else offset
-    a.storage = t.storage
-    a.version = t.version
+    a.array = t.array if layout is None and offset is None else t.storage.array(a.kind, a.layout, a.offset)
     a.base = None
     a.ag = None
+    a.origin = 0
+    a._storage = t.storage
+    version = t._version
+    if version is None:
+        version = t._version = storages.Version()
+    a._version = version
     return a
 
 

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
     from engine.registry import Op
 
-_DERIVED = ("_shape", "_layout", "_dtype")
+_new = object.__new__
+_DERIVED = ("_shape", "_layout", "_dtype", "_offset")
 
 
 class _Plan:
@@ -33,7 +34,9 @@ class _Plan:
 
     __slots__ = ("gradient", "names", "outputs_kept", "rules", "sources")
 
-    def __init__(self, op: Op, needed: tuple[bool, ...], inputs: tuple[str, ...]):
+    def __init__(
+        self, op: Op, needed: tuple[bool, ...], inputs: tuple[str, ...], name: str | None = None
+    ):
         names: list[str] = []
         self.rules: list[tuple[Any, Any, tuple[int, ...]]] = []
         for key, fn in derivatives(op).items():
@@ -56,7 +59,7 @@ class _Plan:
         self.outputs_kept = tuple(i for i, n in enumerate(names) if n == "y")
         order = {p.name: i for i, p in enumerate(parameters(op))}
         self.sources = tuple(_source(n, order) for n in names)
-        self.gradient = Gradient(op.node_name, _make_apply(self, len(inputs)), self.names)
+        self.gradient = Gradient(name or op.node_name, _make_apply(self, len(inputs)), self.names)
 
 
 def derivatives(op: Op) -> dict[str, Any]:
@@ -68,7 +71,7 @@ def derivatives(op: Op) -> dict[str, Any]:
 
 
 def _source(name: str, order: dict[str, int]) -> Any:
-    """A function from (values, y) to the value of that name."""
+    """The place of that name among the values, or a function from (values, y) to its value."""
     if name == "y":
         return lambda values, y: output_alias(y) if y.__class__ is Tensor else tuple(
             output_alias(t) for t in y
@@ -77,8 +80,7 @@ def _source(name: str, order: dict[str, int]) -> Any:
         flags = tuple(c == "1" for c in name[7:])
         return lambda values, y: flags
     if name in order:
-        at = order[name]
-        return lambda values, y: values[at]
+        return order[name]
     for suffix in _DERIVED:
         if name.endswith(suffix):
             owner = name.removesuffix(suffix)
@@ -94,6 +96,8 @@ def _part(t: Any, suffix: str) -> Any:
         return None
     if suffix == "_dtype":
         return t.dtype
+    if suffix == "_offset":
+        return t.offset
     return t.layout if suffix == "_layout" else t.layout.shape
 
 
@@ -140,7 +144,7 @@ def _tied(kept: Tensor, node: Node, nr: int) -> Tensor:
 class Recorder:
     """Records calls of one op; made when the op is first recorded."""
 
-    __slots__ = ("input_places", "inputs", "op", "plans")
+    __slots__ = ("input_places", "inputs", "op", "plans", "quick", "variant")
 
     def __init__(self, op: Op):
         self.op = op
@@ -149,7 +153,71 @@ class Recorder:
         self.inputs = tuple(p.name for p in parameters(op) if p.name in wanted)
         order = {p.name: i for i, p in enumerate(parameters(op))}
         self.input_places = tuple(order[n] for n in self.inputs)
-        self.plans: dict[tuple[bool, ...], _Plan] = {}
+        self.plans: dict[Any, _Plan] = {}
+        self.variant = op.variant
+        self.quick: dict[Any, _Plan] = {}
+
+    def record_one(self, x: Tensor, y: Tensor) -> None:
+        """As ``record`` for an op of one tensor and nothing else; attaches the node."""
+        ag = x.ag
+        if x.base is not None:
+            target, nr = tape.edge(x)
+            if target is None:
+                return
+        elif ag is None or not ag.requires_grad:
+            return
+        elif ag.node is None:
+            target, nr = x, 0
+        else:
+            target, nr = ag.node, ag.nr
+        plan = self.quick.get(True)
+        if plan is None:
+            if not self.inputs:
+                return
+            plan = self.quick[True] = _Plan(self.op, (True,), self.inputs)
+        node: Node = _new(Node)
+        node.next = (target,)
+        node.nr = (nr,)
+        _fill(node, plan, y, (x,))
+
+    def record_two(self, a: Any, b: Any, y: Tensor) -> None:
+        """As ``record`` for an op of two operands, tensors or numbers; attaches the node."""
+        if a.__class__ is Tensor and (a.ag is not None or a.base is not None):
+            target, nr = tape.edge(a)
+        else:
+            target, nr = None, 0
+        if b.__class__ is Tensor and (b.ag is not None or b.base is not None):
+            other, number = tape.edge(b)
+        else:
+            other, number = None, 0
+        key = (target is not None, other is not None)
+        name = None
+        if self.variant is not None:
+            name = self.variant(a, b)
+            plan = self.quick.get((key, name))
+        else:
+            plan = self.quick.get(key)
+        if plan is None:
+            plan = self._plan_two(key, name)
+            if plan is None:
+                return
+        if self.input_places == (0, 1):
+            node: Node = _new(Node)
+            node.next = (target, other)
+            node.nr = (nr, number)
+        else:
+            node = _new(Node)
+            node.next = (target if self.input_places == (0,) else other,)
+            node.nr = (nr if self.input_places == (0,) else number,)
+        _fill(node, plan, y, (a, b))
+
+    def _plan_two(self, key: tuple[bool, bool], name: str | None) -> _Plan | None:
+        needed = tuple(key[place] for place in self.input_places)
+        if True not in needed:
+            return None
+        plan = _Plan(self.op, needed, self.inputs, name)
+        self.quick[key if name is None else (key, name)] = plan
+        return plan
 
     def before_write(self, values: Sequence[Any]) -> list[Any]:
         """``values`` for an in-place call: where a derivative looks at the destination as it was,
@@ -186,10 +254,11 @@ class Recorder:
                 edges.append(None)
         if True not in needed:
             return None
-        key = tuple(needed)
-        plan = self.plans.get(key)
+        flags = tuple(needed)
+        name = None if self.variant is None else self.variant(*values)
+        plan = self.plans.get((flags, name))
         if plan is None:
-            plan = self.plans[key] = _Plan(self.op, key, self.inputs)
+            plan = self.plans[flags, name] = _Plan(self.op, flags, self.inputs, name)
         first = y if y.__class__ is Tensor else y[0]
         node = make_node(plan.gradient, first, edges)
         if spread:
@@ -199,6 +268,24 @@ class Recorder:
         if plan.names:
             keep(node, plan, values, y)
         return node
+
+
+def _fill(node: Node, plan: _Plan, y: Tensor, values: tuple[Any, ...]) -> None:
+    """Complete a node whose edges are set, and make it the maker of ``y`` (no view)."""
+    node.gradient = plan.gradient
+    node.kind = y.kind
+    node.layout = y.layout
+    node.outputs = None
+    node.attributes = None
+    node.hooks = None
+    node.site = state.site
+    state.sequence = node.sequence = state.sequence + 1
+    if plan.names:
+        keep(node, plan, values, y)
+    else:
+        node.saved = ()
+        node.versions = ()
+    y.ag = Autograd(True, node)
 
 
 def _uses_input(op: Op) -> bool:
@@ -211,4 +298,8 @@ def _uses_input(op: Op) -> bool:
 
 def keep(node: Node, plan: _Plan, values: Sequence[Any], y: Any) -> None:
     """Store what ``plan`` needs on ``node``."""
-    tape.save(node, tuple([source(values, y) for source in plan.sources]))
+    saved = tuple(
+        [values[s] if s.__class__ is int else s(values, y) for s in plan.sources]
+    )
+    node.saved = saved
+    node.versions = tuple([tape.version_of(v) if v.__class__ is Tensor else 0 for v in saved])

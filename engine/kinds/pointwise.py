@@ -21,15 +21,16 @@ from engine.kinds.results import (
     check_destination,
     check_partial_overlap,
     common_device,
+    finish,
     fit,
     result,
     store_out,
-    verify,
     write,
 )
 from engine.modes import state
-from engine.signature import bind, check_numbers
-from engine.tensor import Kind, Tensor, kind_of
+from engine.registry import methods, ops
+from engine.signature import bind, check_numbers, wrong
+from engine.tensor import Kind, Tensor, kind_of, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,7 +68,8 @@ class _Rule:
     """The static part of one pointwise op, read from its record on first use."""
 
     __slots__ = (
-        "attributes", "count", "kernel", "name", "op", "promote", "promoted", "recorder", "stub",
+        "attributes", "count", "defaults", "kernel", "name", "op", "otherwise", "promote",
+        "promoted", "recorder", "stub",
         "takes", "ufunc",
     )  # fmt: skip
 
@@ -100,6 +102,7 @@ def pointwise(
     takes: str = "bifc",
     stub: str | None = None,
     promoted: tuple[str, ...] | None = None,
+    otherwise: str | None = None,
     inplace: bool = True,
     **record: Any,
 ) -> Callable[[Any], Any]:
@@ -110,6 +113,8 @@ def pointwise(
     everything else. ``promote`` maps the promoted dtype to (compute, result). ``takes`` lists the
     categories accepted: b, i, f, c, and u for the wide unsigned integers; others are refused
     with ``stub``'s name. ``promoted`` names the operands that take part in promotion (all).
+    ``otherwise`` names the op that takes over when an attribute is not its default, so that
+    the usual call keeps to the quick path.
     """
 
     def decorate(body: Any) -> Any:
@@ -126,7 +131,9 @@ def pointwise(
             operands = [p for p in ps if p.kind in ("Tensor", "Operand") and not p.keyword_only]
             rule.count = len(operands)
             rule.promoted = tuple(promoted is None or p.name in promoted for p in operands)
-            rule.attributes = len(ps) - len(operands)
+            rule.otherwise = otherwise
+            rule.defaults = tuple(p.default for p in ps[len(operands) :])
+            rule.attributes = 0 if otherwise else len(ps) - len(operands)
             rule.recorder = Recorder(op)
             return rule
 
@@ -138,7 +145,6 @@ def pointwise(
                 return _binary(rule)
             return _general(rule)
 
-        build.make_rule = make_rule  # type: ignore[attr-defined]
         return make_op(
             body,
             "pointwise",
@@ -253,22 +259,29 @@ def _number_array(plan: Plan, value: Any) -> Any:
     return array
 
 
-def _finish(y: Tensor) -> Tensor:
-    if state.inference:
-        y.version = None
-    if y.array is None:
-        from engine.storage import Storage
-
-        y.storage = Storage(None, y.layout.span * y.kind.dtype.itemsize, y.kind.device)
-    if state.check:
-        verify(y)
-    return y
-
-
 def _record(rule: _Rule, values: list[Any], y: Tensor) -> None:
     node = rule.recorder.record(values, y)
     if node is not None:
         tape.attach(y, node)
+
+
+def _taken_over(rule: _Rule, values: list[Any]) -> Op | None:
+    """The op that does a call whose attributes are not the defaults (compared by identity)."""
+    if rule.otherwise is None:
+        return None
+    for value, default in zip(values[rule.count :], rule.defaults, strict=True):
+        if value is not default:
+            return ops[rule.otherwise]
+    return None
+
+
+def _as_tensors(rule: _Rule, values: list[Any]) -> list[Any]:
+    """Two numbers as operands: the first becomes a 0-d tensor, where the op takes numbers."""
+    p, value = parameters(rule.op)[0], values[0]
+    if p.kind != "Operand" or value.__class__ not in _NUMBERS:
+        raise wrong(rule.name, p, 1, "Tensor", value)
+    dtype = _NUMBERS[value.__class__]()
+    return [wrap(np.array(value, dtype.np), kind_of(dtype), layouts.contiguous(())), values[1]]
 
 
 def _unary(rule: _Rule) -> Any:
@@ -276,30 +289,36 @@ def _unary(rule: _Rule) -> Any:
     get = plans.get
     name = rule.name
     ps = parameters(rule.op)
+    record = rule.recorder.record_one
 
-    def call(x: Any = None, /, *args: Any, **kwargs: Any) -> Any:
-        if x.__class__ is not Tensor or args or kwargs:
-            return slow(x, args, kwargs)
-        plan = get((x.kind, x.layout))
+    def apply(x: Any) -> Any:
+        key = (x.kind, x.layout)
+        plan = get(key)
         if plan is None:
-            plan = plans[x.kind, x.layout] = make_plan(rule, [x], ())
+            plan = plans[key] = make_plan(rule, [x], ())
         y: Tensor = _new(Tensor)
         y.array = plan.run(x.array)
         y.kind = plan.kind
         y.layout = plan.layout
+        y.offset = 0
         y.base = None
         y.ag = None
-        if state.grad:
-            if x.ag is not None or x.base is not None:
-                _record(rule, [x], y)
-        if state.inference or state.check or y.array is None:
-            _finish(y)
+        y.origin = 0
+        y._storage = None
+        y._version = None
+        if state.grad and (x.ag is not None or x.base is not None):
+            record(x, y)
+        if state.watch:
+            finish(y)
         return y
 
-    def slow(x: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if len(args) == 1 and args[0].__class__ is Tensor and not kwargs:
+            return apply(args[0])
         out = kwargs.pop("out", None)
-        given = args if x is None else (x, *args)
-        y = call(*bind(name, ps, given, kwargs))
+        values = bind(name, ps, args, kwargs)
+        other = _taken_over(rule, values)
+        y = apply(values[0]) if other is None else other.function(*values)
         return y if out is None else store_out(out, y, name)
 
     return call
@@ -307,94 +326,89 @@ def _unary(rule: _Rule) -> Any:
 
 def operator_function(op: Op) -> Any:
     """The op's function for Python's operators: NotImplemented for operands it does not take."""
-    return _binary(op.build.make_rule(op), True)  # type: ignore[attr-defined]
+    return op.function.apply  # type: ignore[attr-defined]  # set by _binary
 
 
-def _binary(rule: _Rule, operator: bool = False) -> Any:
+def _binary(rule: _Rule) -> Any:
     plans: dict[Any, Plan] = {}
     get = plans.get
     name = rule.name
     ps = parameters(rule.op)
+    record = rule.recorder.record_two
 
-    def call(a: Any = None, b: Any = None, /, *args: Any, **kwargs: Any) -> Any:
-        if args or kwargs:
-            return slow(a, b, args, kwargs)
-        y: Tensor = _new(Tensor)
+    def apply(a: Any, b: Any) -> Any:
         if b.__class__ is Tensor:
             if a.__class__ is not Tensor:
-                return mixed(a, b)
-            plan = get((a.kind, b.kind, a.layout, b.layout))
+                return with_number(b, a, True)
+            key = (a.kind, b.kind, a.layout, b.layout)
+            plan = get(key)
             if plan is None:
-                plan = plans[a.kind, b.kind, a.layout, b.layout] = make_plan(rule, [a, b], ())
+                plan = plans[key] = make_plan(rule, [a, b], ())
+            y: Tensor = _new(Tensor)
             y.array = plan.run(a.array, b.array)
             y.kind = plan.kind
             y.layout = plan.layout
+            y.offset = 0
             y.base = None
             y.ag = None
+            y.origin = 0
+            y._storage = None
+            y._version = None
             if state.grad and (
                 a.ag is not None or b.ag is not None or a.base is not None or b.base is not None
             ):
-                _record(rule, [a, b], y)
-        else:
-            if a.__class__ is not Tensor:
-                return slow(a, b, args, kwargs)
-            key = (a.kind, b.__class__, a.layout)
-            plan = get(key)
-            if plan is None:
-                if b.__class__ not in _NUMBERS:
-                    return slow(a, b, args, kwargs)
-                if b.__class__ in (float, complex):
-                    key = (*key, state.default_dtype)
-                    plan = get(key)
-                if plan is None:
-                    plan = plans[key] = make_plan(rule, [a, b], ())
-            number = plan.numbers.get(b)
-            if number is None:
-                check_numbers(b)
-                number = _number_array(plan, b)
-            y.array = plan.run(a.array, number)
-            y.kind = plan.kind
-            y.layout = plan.layout
-            y.base = None
-            y.ag = None
-            if state.grad and (a.ag is not None or a.base is not None):
-                _record(rule, [a, b], y)
-        if state.inference or state.check or y.array is None:
-            _finish(y)
-        return y
+                record(a, b, y)
+            if state.watch:
+                finish(y)
+            return y
+        if a.__class__ is not Tensor:
+            return NotImplemented
+        return with_number(a, b, False)
 
-    def mixed(a: Any, b: Tensor) -> Any:
-        if a.__class__ not in _NUMBERS:
-            return slow(a, b, (), {})
-        key = (a.__class__, b.kind, b.layout, state.default_dtype)
+    def with_number(x: Tensor, n: Any, reflected: bool) -> Any:
+        key = (x.kind, n.__class__, x.layout, reflected, state.default_dtype)
         plan = get(key)
         if plan is None:
-            plan = plans[key] = make_plan(rule, [a, b], ())
-        number = plan.numbers.get(a)
+            if n.__class__ not in _NUMBERS:
+                return NotImplemented
+            plan = plans[key] = make_plan(rule, [n, x] if reflected else [x, n], ())
+        number = plan.numbers.get(n)
         if number is None:
-            check_numbers(a)
-            number = _number_array(plan, a)
+            check_numbers(n)
+            number = _number_array(plan, n)
         y: Tensor = _new(Tensor)
-        y.array = plan.run(number, b.array)
+        y.array = plan.run(number, x.array) if reflected else plan.run(x.array, number)
         y.kind = plan.kind
         y.layout = plan.layout
+        y.offset = 0
         y.base = None
         y.ag = None
-        if state.grad and (b.ag is not None or b.base is not None):
-            _record(rule, [a, b], y)
-        return _finish(y)
+        y.origin = 0
+        y._storage = None
+        y._version = None
+        if state.grad and (x.ag is not None or x.base is not None):
+            if reflected:
+                record(n, x, y)
+            else:
+                record(x, n, y)
+        if state.watch:
+            finish(y)
+        return y
 
-    def slow(a: Any, b: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if operator:
-            return NotImplemented
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if len(args) == 2 and not kwargs:
+            y = apply(args[0], args[1])
+            if y is not NotImplemented:
+                return y
         out = kwargs.pop("out", None)
-        given = args if a is None else (a, *args) if b is None else (a, b, *args)
-        x, z = bind(name, ps, given, kwargs)
-        if not isinstance(x, Tensor) and not isinstance(z, Tensor):
-            raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(x).__name__}")
-        y = call(x, z)
+        values = bind(name, ps, args, kwargs)
+        other = _taken_over(rule, values)
+        y = apply(*values[:2]) if other is None else other.function(*values)
+        if y is NotImplemented:
+            y = apply(*_as_tensors(rule, values))
         return y if out is None else store_out(out, y, name)
 
+    call.apply = apply  # type: ignore[attr-defined]  # what Python's operators call
     return call
 
 
@@ -454,6 +468,9 @@ def _inplace(rule: _Rule) -> Any:
 
     def call(*args: Any, **kwargs: Any) -> Any:
         values = bind(name, ps, args, kwargs)
+        other = _taken_over(rule, values)
+        if other is not None:
+            return methods[f"{other.name}_"](*values)
         x = values[0]
         operands, attributes = values[:count], tuple(values[count:])
         recorded = state.grad and any(

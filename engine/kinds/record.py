@@ -24,6 +24,7 @@ def make_op(
     inplace: bool = False,
     vjp: Any = None,
     node: str | None = None,
+    variant: Callable[..., str] | None = None,
     view: str = "no",
     data_dependent: bool = False,
     example: str = "",
@@ -52,6 +53,7 @@ def make_op(
     op.call = None
     op.derivatives = vjp
     op.node_name = node or default_node_name(base)
+    op.variant = variant
     op.view = view
     op.data_dependent = data_dependent
     op.domain = domain

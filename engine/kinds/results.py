@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from engine import device as devices
 from engine import layout as layouts
 from engine import tape
 from engine.dtypes import can_cast
 from engine.errors import DeviceError, DtypeError, InplaceError, OverlapError, TensorRuntimeError
 from engine.modes import state, warn
-from engine.storage import allocate
-from engine.tensor import Kind, Tensor, kind_of, wrap
+from engine.storage import UNTRACKED, allocate, of_array
+from engine.tensor import Kind, Tensor, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from engine.device import Device
     from engine.layout import Layout
+
+_new = object.__new__
 
 
 def common_device(name: str, tensors: Sequence[Tensor]) -> Device:
@@ -40,8 +44,10 @@ def fit(array: Any, kind: Kind, layout: Layout) -> Any:
     """``array`` cast to ``kind`` and laid out as ``layout`` says; itself where it is so already."""
     if array is None:
         return None
-    if array.__class__ is not kind.xp.ndarray:
+    if array.__class__ is not np.ndarray and array.__class__ is not kind.xp.ndarray:
         array = kind.xp.asarray(array)
+        if array.dtype is kind.np and not layout.shape:
+            return array
     if array.dtype != kind.np:
         array = cast(array, kind)
     if array.shape != layout.shape:
@@ -100,9 +106,34 @@ def verify(t: Tensor) -> None:
 
 def result(array: Any, kind: Kind, layout: Layout) -> Tensor:
     """A new tensor over ``array``, fitted; an inference tensor in inference mode."""
-    t = wrap(fit(array, kind, layout), kind, layout)
+    if not (
+        array.__class__ is np.ndarray
+        and array.base is None
+        and array.dtype is kind.np
+        and layout.plain
+        and array.shape == layout.shape
+        and array.flags.c_contiguous
+    ):
+        array = fit(array, kind, layout)
+    t: Tensor = _new(Tensor)
+    t.array = array
+    t.kind = kind
+    t.layout = layout
+    t.offset = 0
+    t.base = None
+    t.ag = None
+    t.origin = 0
+    t._storage = None
+    t._version = None
+    if state.watch:
+        finish(t)
+    return t
+
+
+def finish(t: Tensor) -> Tensor:
+    """What a new result needs in inference and check mode."""
     if state.inference:
-        t.version = None
+        t._version = UNTRACKED
     if state.check:
         verify(t)
     return t
@@ -198,10 +229,7 @@ def resize(out: Tensor, like: Tensor) -> None:
     fresh = allocate(out.kind, like.layout)
     out.array = fresh
     out.offset = 0
-    if fresh is not None:
-        from engine.storage import of_array
-
-        out.storage = of_array(fresh, out.kind)
+    out._storage = None if fresh is None else of_array(fresh, out.kind)
 
 
 def same_device_kind(t: Tensor, dtype: Any) -> Kind:

@@ -14,6 +14,7 @@ from engine.kinds.record import make_op, parameters
 from engine.kinds.results import verify
 from engine.modes import state
 from engine.signature import bind
+from engine.storage import Version
 from engine.tape import Gradient, make_node
 from engine.tensor import INFERENCE, MULTI_OUTPUT, NO_GRAD, Tensor
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from engine.layout import Layout
     from engine.registry import Op
     from engine.tape import Node
+    from engine.tensor import Kind
 
 _new = object.__new__
 _MEMO_LIMIT = 256
@@ -60,25 +62,29 @@ def view(
     return decorate
 
 
-def make_view(x: Tensor, layout: Layout, offset: int, origin: int = 0) -> Tensor:
-    """A tensor over the memory of ``x``; not recorded."""
+def make_view(
+    x: Tensor, layout: Layout, offset: int, origin: int = 0, kind: Kind | None = None
+) -> Tensor:
+    """A tensor over the memory of ``x``, in another dtype of the same device if ``kind`` says so;
+    not recorded."""
     y: Tensor = _new(Tensor)
-    y.kind = x.kind
+    y.kind = x.kind if kind is None else kind
     y.layout = layout
     y.offset = offset
-    y.storage = x.storage
-    y.version = x.version
+    storage = x._storage
+    y._storage = x.storage if storage is None else storage
+    version = x._version
+    if version is None:
+        version = x._version = Version()
+    y._version = version
+    y.array = y._storage.array(y.kind, layout, offset)
     base = x.base
     y.base = x if base is None else base
     y.ag = None
-    if not state.grad:
+    if state.grad:
+        y.origin = origin or x.origin
+    else:
         y.origin = INFERENCE if state.inference else NO_GRAD
-    elif origin:
-        y.origin = origin
-    elif base is not None and x.origin:
-        y.origin = x.origin
-    if x.kind.device.type == "meta":
-        y.array = None
     return y
 
 
@@ -120,6 +126,14 @@ def _planned(body: Any, layout: Layout, name: str, arguments: tuple[Any, ...]) -
     return found  # type: ignore[no-any-return]
 
 
+def _plain_numbers(args: tuple[Any, ...]) -> bool:
+    """Whether equal arguments are the same arguments: 1 and True are equal too."""
+    return all(
+        a.__class__ is int or (a.__class__ is tuple and all(i.__class__ is int for i in a))
+        for a in args
+    )
+
+
 def _build(op: Op) -> Any:
     body = op.body
     name = op.name
@@ -144,8 +158,27 @@ def _build(op: Op) -> Any:
             verify(y)
         return y
 
+    def numbers(*args: Any, **kwargs: Any) -> Any:
+        """For calls with plain positional integers, which need no binding the second time."""
+        x = args[0] if args else None
+        if kwargs or x.__class__ is not Tensor:
+            return call(*args, **kwargs)
+        key = (quick_name, args[1:])
+        try:
+            found = x.layout.memo.get(key)
+        except TypeError:
+            return call(*args)
+        if found is None:
+            values = bind(base_name, ps, args, kwargs)
+            arguments = tuple(values[1:])
+            found = (*_planned(body, x.layout, name, arguments), arguments)
+            if _plain_numbers(args[1:]) and len(x.layout.memo) < _MEMO_LIMIT:
+                x.layout.memo[key] = found
+        return finish(x, *found)
+
     if count > 1:
-        return call
+        quick_name = f"{name} called"
+        return numbers
 
     def quick(*args: Any, **kwargs: Any) -> Any:
         if len(args) != 1 or kwargs or args[0].__class__ is not Tensor:
@@ -171,9 +204,7 @@ def _build_located(op: Op) -> Any:
         values = bind(name, ps, args, kwargs)
         x = values[0]
         layout, offset, *kind = body(*values)
-        y = make_view(x, layout, offset)
-        if kind:
-            y.kind = kind[0]
+        y = make_view(x, layout, offset, 0, kind[0] if kind else None)
         if state.grad and (x.ag is not None or x.base is not None):
             _recorded(recorder, generic, x, y, values)
         if state.check:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine import operators
+from engine import operators, registry
 from engine.ops import (
     arithmetic,
     autograd,
@@ -27,4 +27,5 @@ __all__ = [
     "views",
 ]
 
+registry.install()
 operators.install()
