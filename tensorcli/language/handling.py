@@ -30,7 +30,7 @@ def own_exception(exc: Exception) -> None:
     """Turn what only the machine can throw into a limit: programs do not handle it."""
     if isinstance(exc, RecursionError):
         raise limits.LimitReached("depth", "the program is nested too deeply") from None
-    if type(exc) is MemoryError:
+    if isinstance(exc, MemoryError):  # numpy raises a class of its own
         raise limits.LimitReached("memory", "out of memory") from None
 
 
