@@ -1,4 +1,4 @@
-"""numpy as the language has it against numpy itself: values, texts and errors; and what it refuses."""
+"""numpy as the language has it, held to numpy itself; and what it refuses."""
 
 from __future__ import annotations
 

@@ -45,10 +45,16 @@ def guard_multiply(a: Any, b: Any) -> None:
                 limits.meter().check_integer_bits(bits_a + bits_b)
                 costs.check_products(bits_a, bits_b)
             return
+    if isinstance(b, _SEQUENCES):
         a, b = b, a
-    if isinstance(a, _SEQUENCES) and isinstance(b, int) and b > 1:
-        _check_length(type(a), len(a) * b)
-        limits.meter().charge_steps(len(a) * b // 16)
+    # numpy's integers and tensors count too.
+    if isinstance(a, _SEQUENCES) and hasattr(type(b), "__index__"):
+        try:
+            length = len(a) * int(b)
+        except (RuntimeError, TypeError, ValueError):
+            return  # no index after all: the operation itself says so
+        _check_length(type(a), length)
+        limits.meter().charge_steps(max(0, length) // 16)
 
 
 def guard_power(a: Any, b: Any) -> None:
@@ -127,7 +133,7 @@ _HASHED = frozenset((dict, set, frozenset, costs.dict_keys))
 
 def guard_compare(a: Any, b: Any) -> None:
     """Before `a == b` or `a < b`: containers are compared by recursion."""
-    if type(a) in _NESTED and type(b) in _NESTED:
+    if type(a) in _NESTED and type(b) in _NESTED and a is not b:
         check_nested(a)
         check_nested(b)
 

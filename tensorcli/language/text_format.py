@@ -171,10 +171,11 @@ def percent_format(template: str, values: object) -> str:
 class _Directives:
     """The values of one `%`, and how many of them have been used."""
 
-    __slots__ = ("is_mapping", "template", "used", "values")
+    __slots__ = ("is_mapping", "mapping", "template", "used", "values")
 
-    def __init__(self, template: str, values: object) -> None:
+    def __init__(self, template: str, values: Any) -> None:
         self.template = template
+        self.mapping = values
         self.used = 0
         self.values = values if type(values) is tuple else (values,)
         # As Python decides it: whatever can be indexed need not be used up.
@@ -195,7 +196,9 @@ class _Directives:
     def written(self, at: int) -> tuple[str, int]:
         """The text of the directive that starts at `at`, and where the template goes on."""
         template = self.template
-        keyed, key_value, at = self._key(at)
+        if self._character(at) == "%":
+            return "%", at + 1
+        at = self._key(at)
         start = at
         while self._character(at) in "-+ #0":
             at += 1
@@ -209,9 +212,7 @@ class _Directives:
         if self._character(at) in "hlL":
             at += 1
         kind = self._character(at)
-        if kind == "%":
-            return "%", at + 1
-        value = key_value if keyed else self.next_value()
+        value = self.next_value()
         if kind not in "diouxXeEfFgGcrsa":
             raise ValueError(
                 f"unsupported format character {kind!r} (0x{ord(kind):x}) at index {at}"
@@ -226,9 +227,10 @@ class _Directives:
             raise ValueError("incomplete format")
         return self.template[at]
 
-    def _key(self, at: int) -> tuple[bool, object, int]:
+    def _key(self, at: int) -> int:
+        """Make the value of a key in parentheses the next one."""
         if self._character(at) != "(":
-            return False, None, at
+            return at
         if not self.is_mapping:
             raise TypeError("format requires a mapping")
         depth = 1
@@ -238,8 +240,9 @@ class _Directives:
             if at >= len(self.template):
                 raise ValueError("incomplete format key")
             depth += {"(": 1, ")": -1}.get(self.template[at], 0)
-        mapping: Any = self.values[0]
-        return True, mapping[self.template[start:at]], at + 1
+        self.values = (self.mapping[self.template[start:at]],)
+        self.used = 0
+        return at + 1
 
     def _size(self, at: int, name: str) -> tuple[str, int]:
         if self._character(at) == "*":

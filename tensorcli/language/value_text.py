@@ -47,6 +47,9 @@ _SHAPES: dict[type, _Shape] = {
 # package, and their text calls nothing of the program.
 _TRUSTED = frozenset({"engine", "tensorcli", "numpy", "ml_dtypes"})
 
+# The module of tensors, whose text is made by the engine's printing.
+_TENSORS = "engine.tensor"
+
 # How a type is written where Python's name for it would tell of our own packages.
 TYPE_NAMES: dict[str, str] = {
     "engine.tensor.Tensor": "torch.Tensor",
@@ -67,6 +70,8 @@ def text_of(value: object) -> str:
         return _error_text(value)
     if kind in _SHAPES or isinstance(value, type) or not _is_trusted(kind):
         return repr_of(value)
+    if kind.__module__ == _TENSORS:
+        return _tensor_text(value)
     return str(value)
 
 
@@ -111,6 +116,12 @@ def function_name(function: Callable[..., object]) -> str:
     return function.__name__.rstrip("_")
 
 
+def _tensor_text(tensor: Any) -> str:
+    from engine.printing import tensor_text
+
+    return tensor_text(tensor)
+
+
 def _is_trusted(kind: type) -> bool:
     return kind.__module__.partition(".")[0] in _TRUSTED
 
@@ -120,7 +131,7 @@ def _opaque_text(value: object) -> str:
         return type_text(value)
     kind = type(value)
     if kind is range or _is_trusted(kind):
-        text = repr(value)
+        text = _tensor_text(value) if kind.__module__ == _TENSORS else repr(value)
         meter().check_text(len(text))
         return text
     if isinstance(value, (FunctionType, BuiltinFunctionType)):
