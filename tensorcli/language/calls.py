@@ -6,7 +6,13 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from tensorcli.language.attributes import METHODS, attribute, inherited, type_name
-from tensorcli.language.compiling import GLOBALS, Context, compiles_expression, expression
+from tensorcli.language.compiling import (
+    GLOBALS,
+    Context,
+    compiles_expression,
+    expression,
+    refuse_at,
+)
 from tensorcli.language.costs import list_of
 from tensorcli.language.errors import attach
 from tensorcli.language.forms import Argument, Form
@@ -29,6 +35,10 @@ def call_expression(node: ast.Call, context: Context) -> Value:
 
 
 def ordinary_call(node: ast.Call, context: Context) -> Value:
+    names = [k.arg for k in node.keywords if k.arg is not None]
+    for keyword in node.keywords:
+        if keyword.arg is not None and names.count(keyword.arg) > 1:
+            refuse_at(keyword, context, f"keyword argument repeated: {keyword.arg}")
     simple = not node.keywords and not any(isinstance(a, ast.Starred) for a in node.args)
     if isinstance(node.func, ast.Attribute):
         if simple and len(node.args) <= 2:

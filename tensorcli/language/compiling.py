@@ -160,8 +160,8 @@ LEFT_OUT: dict[str, tuple[str, str]] = {
 }
 
 
-def refuse_construct(node: ast.AST, context: Context) -> NoReturn:
-    kind = type(node).__name__
+def refuse_construct(node: ast.AST, context: Context, kind: str = "") -> NoReturn:
+    kind = kind or type(node).__name__
     name, advice = LEFT_OUT.get(kind, (f"the construct {kind}", "write it another way"))
     refuse("construct", f"{name} is not part of the language", context.source.span(node), advice)
 

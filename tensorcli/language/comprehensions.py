@@ -68,7 +68,7 @@ def compile_levels(
     levels = []
     for index, generator in enumerate(node.generators):
         if generator.is_async:
-            refuse_construct(ast.AsyncFor(**vars(node)), context)
+            refuse_construct(generator.target, context, "AsyncFor")
         items = first if index == 0 else iterator(generator.iter, inner)
         conditions = [truth(condition, inner) for condition in generator.ifs]
         levels.append(Level(items, store(generator.target, inner), conditions))

@@ -18,6 +18,7 @@ class Source:
     __slots__ = ("_lines", "file", "text")
 
     def __init__(self, text: str, file: str | None = None) -> None:
+        text = text.removeprefix("\ufeff")
         # Python's parser takes all three line ends for one; so must whoever counts lines.
         self.text = text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
         self.file = file
@@ -88,6 +89,8 @@ def refuse(code: str, message: str, span: Span | None, *notes: str) -> NoReturn:
 
 def parse(source: Source) -> ast.Module:
     """The syntax tree; whatever Python's parser throws at odd text is one Refused."""
+    if "\0" in source.text:
+        _refuse_characters(source)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

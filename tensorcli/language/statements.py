@@ -16,7 +16,6 @@ from tensorcli.language.compiling import (
     compiles_statement,
     expression,
     refuse_at,
-    refuse_construct,
     statement,
 )
 from tensorcli.language.comprehensions import iterator
@@ -261,7 +260,12 @@ def import_from(node: ast.ImportFrom, context: Context) -> Action:
     if name == "__future__":
         return lambda frame: None
     if node.level:
-        refuse_construct(node, context)
+        refuse(
+            "construct",
+            "a relative import is not part of the language",
+            context.source.span(node),
+            f"{IMPORTABLE} can be imported",
+        )
     check_importable(node, name.partition(".")[0], context)
     if node.names[0].name == "*":
         return import_star(node, name, context)
