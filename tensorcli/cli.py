@@ -19,6 +19,7 @@ from tensorcli import __version__, options
 from tensorcli.environment import Environment, of_process
 from tensorcli.exit_status import ExitStatus
 from tensorcli.options import Request
+from tensorcli.settings import SettingError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -235,6 +236,8 @@ def run(arguments: Sequence[str], environment: Environment | None = None) -> int
         )
     except ClickException as error:
         return _usage(error.format_message(), arguments, environment)
+    except SettingError as error:
+        return _usage(str(error), arguments, environment)
     except typer.Abort:
         return ExitStatus.INTERRUPTED
     return int(status or 0)

@@ -50,6 +50,8 @@ def run(arguments: Sequence[str], environment: Environment | None = None) -> int
         print(f"tensorcli {__version__}")
         return 0
     request = None
+    if list(arguments) in ([], ["repl"]) and _has_keyboard(environment):
+        return _converse(environment)
     if arguments or not _has_keyboard(environment):
         from tensorcli import options
 
@@ -69,6 +71,28 @@ def _execute(request: Request, environment: Environment | None) -> int:
     if environment is None:
         settle_collector()
     return execute(request, environment)
+
+
+def _converse(environment: Environment | None) -> int:
+    """The prompt as it is without flags: typer would add half to the time until it shows."""
+    prompt_of_process = environment is None
+    if environment is None:
+        prepare_imports()
+        from tensorcli.environment import of_process
+
+        environment = of_process()
+    from tensorcli import repl
+    from tensorcli.settings import SettingError, resolve
+
+    try:
+        conversation = repl.conversation(environment, resolve({}, environment))
+    except SettingError:
+        from tensorcli import cli
+
+        return cli.run(["repl"], environment)  # says what is wrong
+    if prompt_of_process:
+        settle_collector()
+    return conversation.run()
 
 
 def prepare_imports() -> None:

@@ -8,6 +8,7 @@ from tensorcli.environment import is_terminal
 
 if TYPE_CHECKING:
     from tensorcli.environment import Environment
+    from tensorcli.repl.loop import Loop
     from tensorcli.settings import Settings
 
 
@@ -17,6 +18,11 @@ def start(environment: Environment, settings: Settings) -> int:
         from tensorcli.execution import run_input
 
         return run_input(environment, settings)
+    return conversation(environment, settings).run()
+
+
+def conversation(environment: Environment, settings: Settings) -> Loop:
+    """A session at the prompt that this terminal can show, not yet begun."""
     from tensorcli.repl.loop import Loop
     from tensorcli.session import Session
 
@@ -24,7 +30,7 @@ def start(environment: Environment, settings: Settings) -> int:
     if is_terminal(environment.stdout) and environment.variables.get("TERM", "dumb") != "dumb":
         from tensorcli.repl.prompt import PromptReader
 
-        return Loop(session, environment, settings, PromptReader(session, environment)).run()
+        return Loop(session, environment, settings, PromptReader(session, environment))
     from tensorcli.repl.plain_reader import PlainReader
 
-    return Loop(session, environment, settings, PlainReader(environment)).run()
+    return Loop(session, environment, settings, PlainReader(environment))
