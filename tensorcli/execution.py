@@ -168,7 +168,7 @@ def _time_is_up(text: str, output: Output, settings: Settings) -> ExitStatus:
     from tensorcli.session import time_limit_diagnostic
 
     try:
-        output.emit(results.ErrorResult(time_limit_diagnostic(settings.time_limit), text))
+        output.emit(results.ErrorResult(time_limit_diagnostic(settings.time_limit, text), text))
         output.end()
     except OutputFailed:
         pass  # there is nobody left to tell

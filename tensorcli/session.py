@@ -8,11 +8,11 @@ from engine import modes, printing
 from engine.registry import functions
 from engine.tensor import Tensor
 from tensorcli import results
-from tensorcli.diagnostics import Diagnostic
+from tensorcli.diagnostics import Diagnostic, Span
 from tensorcli.exit_status import ExitStatus
 from tensorcli.explain import forms as _forms  # noqa: F401 - registers the explanations
 from tensorcli.language import limits
-from tensorcli.language.errors import Refused
+from tensorcli.language.errors import Refused, attach
 from tensorcli.language.program import compile_program
 
 TYPE_CHECKING = False
@@ -76,10 +76,11 @@ class Session:
         except limits.LimitReached as limit:
             from tensorcli.explain.raised import limit_diagnostic
 
-            diagnostic = limit_diagnostic(limit, line_running())
+            diagnostic = limit_diagnostic(limit.kind, limit.message, place_running(text))
             return _ended(emit, diagnostic, text, ExitStatus.LIMIT)
         except KeyboardInterrupt:
-            diagnostic = Diagnostic("interrupted", "KeyboardInterrupt", "interrupted")
+            place = place_running(text)
+            diagnostic = Diagnostic("interrupted", "KeyboardInterrupt", "interrupted", place)
             return _ended(emit, diagnostic, text, ExitStatus.INTERRUPTED)
         finally:
             modes.state.warn = None
@@ -94,7 +95,7 @@ class Session:
             return _ended(listener.emit, refused.diagnostic, text, ExitStatus.INVALID)
         except Exception as exc:
             self._show_traceback()
-            status, diagnostic = _judged(exc, started=program is not None)
+            status, diagnostic = _judged(exc, text, started=program is not None)
             return _ended(listener.emit, diagnostic, text, status)
         return ExitStatus.OK
 
@@ -126,6 +127,14 @@ class Listener:
         self.emit = emit
 
     def value(self, value: object, statement: Emitted) -> None:
+        try:
+            self._value(value, statement)
+        except ValueError as exc:
+            # An integer of more digits than Python is willing to write: the program's mistake.
+            attach(exc, statement.source, statement.node.value)
+            raise
+
+    def _value(self, value: object, statement: Emitted) -> None:
         line = statement.line
         shown = self._is_shown(statement)
         if isinstance(value, Tensor):
@@ -196,24 +205,27 @@ def line_running() -> int | None:
     return site if isinstance(site, int) else None
 
 
-def time_limit_diagnostic(seconds: float | None) -> Diagnostic:
+def place_running(text: str) -> Span | None:
+    """The whole line that is running: limits and interrupts have no narrower place."""
+    from tensorcli.explain.raised import line_span
+
+    return line_span(text, line_running())
+
+
+def time_limit_diagnostic(seconds: float | None, text: str) -> Diagnostic:
     """A computation did not come back in time, so that nothing but its line is known."""
     from tensorcli.explain.raised import limit_diagnostic
 
-    limit = limits.LimitReached("time", f"ran longer than {seconds:g} s")
-    return limit_diagnostic(limit, line_running())
+    return limit_diagnostic("time", f"ran longer than {seconds:g} s", place_running(text))
 
 
-def _judged(exc: Exception, started: bool) -> tuple[ExitStatus, Diagnostic]:
+def _judged(exc: Exception, text: str, started: bool) -> tuple[ExitStatus, Diagnostic]:
     """The exit status and the diagnostic of an exception that ended a program."""
     from tensorcli.explain import raised
 
     if isinstance(exc, MemoryError):
-        limit = limits.LimitReached("memory", "the machine has no memory left for this")
-        return ExitStatus.LIMIT, raised.limit_diagnostic(limit, line_running())
-    if isinstance(exc, RecursionError):
-        limit = limits.LimitReached("depth", "calls or values nested too deeply")
-        return ExitStatus.LIMIT, raised.limit_diagnostic(limit, line_running())
+        place = place_running(text)
+        return ExitStatus.LIMIT, raised.limit_diagnostic("memory", "out of memory", place)
     diagnostic = raised.diagnostic_of(exc)
     if not started or diagnostic.span is None:
         # No node of the program noted it: it did not come from the program.

@@ -5,13 +5,9 @@ from __future__ import annotations
 import builtins
 
 from engine.errors import EngineError, public_type
-from tensorcli.diagnostics import Diagnostic
+from tensorcli.diagnostics import Diagnostic, Span
 from tensorcli.explain import mismatch
 from tensorcli.language import errors
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from tensorcli.language.limits import LimitReached
 
 # The kind of mistake, for programs that read errors; the engine's errors bring their own.
 CODES: dict[type[BaseException], str] = {
@@ -67,12 +63,15 @@ def code_of(exc: BaseException) -> str:
     return next((code for kind, code in CODES.items() if isinstance(exc, kind)), "error")
 
 
-def limit_diagnostic(limit: LimitReached, line: int | None) -> Diagnostic:
-    """A limit that was reached; where no place is known, the line that was running."""
-    from tensorcli.diagnostics import Span
+def limit_diagnostic(kind: str, message: str, place: Span | None) -> Diagnostic:
+    return Diagnostic(f"limit-{kind}", "LimitError", message, place)
 
-    where = errors.where(limit)
-    span = where.span if where is not None else None
-    if span is None and line is not None:
-        span = Span(line, 1, line, 1)
-    return Diagnostic(f"limit-{limit.kind}", "LimitError", limit.message, span)
+
+def line_span(text: str, line: int | None) -> Span | None:
+    """A whole line of a text, for what has no narrower place."""
+    if line is None:
+        return None
+    lines = text.splitlines()
+    content = lines[line - 1].rstrip() if 0 < line <= len(lines) else ""
+    first = len(content) - len(content.lstrip())
+    return Span(line, first + 1, line, len(content) + 1)

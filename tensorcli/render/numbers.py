@@ -36,7 +36,9 @@ def _small(array: Any) -> list[str]:
     """Dtypes that numpy does not know: few digits, and few distinct values."""
     known: dict[float, str] = {}
     texts = []
-    for value in array.astype("float64").tolist():
+    with np.errstate(invalid="ignore"):  # signalling NaN
+        values = array.astype("float64").tolist()
+    for value in values:
         text = known.get(value)
         if text is None:
             text = known[value] = _shortest(value, array.dtype.type)

@@ -28,8 +28,8 @@ class OutputFailed(BaseException):
 class Output:
     """Renders and writes results as they happen.
 
-    `file` is the file that is being run; None for expressions. `flush_each`: records go out one
-    by one, so that whoever reads a running script sees them when they happen.
+    `file` is the file that is being run; None for expressions. `flush_each`: json records go out
+    one by one, so that whoever reads from a running script sees them when they happen.
     """
 
     __slots__ = ("_environment", "_format", "_full", "_json", "_settings", "file", "flush_each")
@@ -59,8 +59,6 @@ class Output:
         elif result.shown:
             stdout = self._environment.stdout
             self._write(stdout, self._text(result, stdout))
-            if self.flush_each:
-                self.flush()
 
     def end(self) -> None:
         """The file is done."""
@@ -83,7 +81,8 @@ class Output:
         from tensorcli.render import rich
 
         colour = self._environment.colour(stream, self._settings.color)
-        return rich.text(result, width, self.file, colour)
+        text = rich.text(result, width, self.file, colour)
+        return text if _has_unicode(stream) else text.replace("·", "-")
 
     def flush(self) -> None:
         self._flush(self._environment.stdout)
@@ -99,6 +98,10 @@ class Output:
             stream.flush()
         except OSError as error:
             raise _failed(error) from None
+
+
+def _has_unicode(stream: TextIO) -> bool:
+    return (stream.encoding or "utf-8").lower().startswith("utf")
 
 
 def _failed(error: OSError) -> OutputFailed:
