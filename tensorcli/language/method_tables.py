@@ -105,6 +105,10 @@ def _extend(items: list[Any], *args: Any) -> None:
     items.extend(*map(list_of, args))
 
 
+def _list_copy(items: list[Any], *args: Any) -> list[Any]:
+    return items.copy(*args) if args else list_of(items)
+
+
 def _index(items: Any, *args: Any) -> int:
     check_search(args[0] if args else None, len(items))
     found: int = items.index(*args)
@@ -150,7 +154,7 @@ def _keyed(method: Callable[..., Any]) -> Callable[..., Any]:
     return keyed
 
 
-def _update(target: dict[Any, Any], *args: Any, **kwargs: Any) -> None:
+def _update(target: dict[Any, Any], /, *args: Any, **kwargs: Any) -> None:
     if len(args) == 1:
         update_dict(target, args[0])
         args = ()
@@ -245,7 +249,7 @@ METHODS: dict[type, dict[str, Callable[..., Any]]] = {
     list: {
         "append": list.append,
         "clear": list.clear,
-        "copy": list_of,
+        "copy": _list_copy,
         "count": _count,
         "extend": _extend,
         "index": _index,

@@ -75,7 +75,7 @@ def convert(value: object, conversion: str) -> str:
         raise ValueError(f"Unknown conversion specifier {conversion}") from None
 
 
-def format_text(template: str, *args: object, **kwargs: object) -> str:
+def format_text(template: str, /, *args: object, **kwargs: object) -> str:
     """`template.format(*args, **kwargs)`."""
     return _Fields(args, kwargs).fill(template, 2)
 
