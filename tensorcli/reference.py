@@ -12,6 +12,7 @@ import engine.ops  # noqa: F401 - fills the registry
 from engine import registry
 from engine.kinds.record import parameters
 from engine.signature import REQUIRED, parameters_of
+from tensorcli.language import names, tables  # noqa: F401 - tables fills the one of names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -40,7 +41,8 @@ class Entry:
     @property
     def summary(self) -> str:
         """The first sentence of the documentation."""
-        return self.doc.strip().partition("\n")[0]
+        paragraph = " ".join(self.doc.partition("\n\n")[0].split())
+        return paragraph.partition(". ")[0].removesuffix(".")
 
 
 def find(name: str) -> Entry | None:
@@ -65,8 +67,9 @@ def near(name: str) -> list[str]:
 
 
 def entries() -> list[Entry]:
-    """Every operation, by name."""
-    return sorted(set(_by_spelling().values()), key=lambda entry: entry.name)
+    """Every operation, by name; those that PyTorch calls private are left out."""
+    public = {entry for entry in _by_spelling().values() if entry.name[:1] != "_"}
+    return sorted(public, key=lambda entry: entry.name)
 
 
 _spellings: dict[str, Entry] = {}
@@ -94,7 +97,7 @@ def _of_op(op: registry.Op) -> Entry:
         ),
         signature=f"{op.name}({_parameter_text(parameters(op))})",
         doc=_dedented(op.doc),
-        example=op.example,
+        example=_as_program(op.example),
         family=op.family,
         view=VIEWS[op.view],
         saves=None if op.derivatives is None else tuple(_saved(op.derivatives)),
@@ -115,6 +118,11 @@ def _of_function(name: str, function: Any) -> Entry:
         saves=None,
         data_dependent=False,
     )
+
+
+def _as_program(example: str) -> str:
+    """The example as a program may write it: a bare `sum` is Python's, PyTorch's is `torch.sum`."""
+    return f"torch.{example}" if example.partition("(")[0] in names.BUILTINS else example
 
 
 def _dedented(doc: str) -> str:

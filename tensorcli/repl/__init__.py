@@ -30,7 +30,8 @@ def conversation(environment: Environment, settings: Settings) -> Loop:
     if is_terminal(environment.stdout) and environment.variables.get("TERM", "dumb") != "dumb":
         from tensorcli.repl.prompt import PromptReader
 
-        return Loop(session, environment, settings, PromptReader(session, environment))
+        reader = PromptReader(session, environment, colour=settings.color)
+        return Loop(session, environment, settings, reader)
     from tensorcli.repl.plain_reader import PlainReader
 
     return Loop(session, environment, settings, PlainReader(environment))

@@ -57,12 +57,13 @@ class PromptReader:
         session: Session,
         environment: Environment,
         *,
+        colour: str = "auto",
         input: Input | None = None,
         output: Output | None = None,
     ) -> None:
         self._environment = environment
         self._greeted = False
-        colour = environment.colour(environment.stdout, "auto")
+        coloured = environment.colour(environment.stdout, colour)
         self._prompt: PromptSession[str] = PromptSession(
             FormattedText([("class:prompt", PROMPT)]),
             multiline=True,
@@ -70,12 +71,13 @@ class PromptReader:
             history=history(environment),
             completer=Completing(session.names),
             complete_while_typing=False,
-            lexer=DynamicLexer(self._lexer) if colour else None,
+            lexer=DynamicLexer(self._lexer) if coloured else None,
             style=STYLE,
-            color_depth=None if colour else ColorDepth.DEPTH_1_BIT,
+            color_depth=None if coloured else ColorDepth.DEPTH_1_BIT,
             key_bindings=_keys(),
             include_default_pygments_style=False,
             enable_history_search=True,
+            enable_suspend=True,
             input=input,
             output=output,
         )

@@ -1,0 +1,67 @@
+"""The reference of operations: found by any spelling, complete, and its examples run."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+
+import pytest
+
+from tensorcli import ops_command, reference
+from tensorcli.environment import Environment
+from tensorcli.settings import Settings
+
+
+def shown(word: str | None, format: str = "plain") -> tuple[int, str, str]:
+    """Exit status, standard output and standard error of `tensorcli ops WORD`."""
+    out, err = StringIO(), StringIO()
+    environment = Environment(stdin=StringIO(), stdout=out, stderr=err, variables={}, width=80)
+    status = ops_command.show(word, environment, Settings(format=format))
+    return status, out.getvalue(), err.getvalue()
+
+
+@pytest.mark.parametrize("name", ["exp", "torch.exp", "Tensor.exp", "Tensor.exp_", "exp_"])
+def test_any_spelling_finds_the_entry(name: str) -> None:
+    entry = reference.find(name)
+    assert entry is not None
+    assert entry.name == "exp"
+
+
+def test_page() -> None:
+    status, out, _ = shown("exp")
+    assert status == 0
+    assert out.splitlines()[0] == "exp(input)"
+    assert "torch.exp, Tensor.exp, Tensor.exp_" in out
+    assert "its result" in out
+    assert "tensor([1.0000, 2.7183])" in out
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_list_and_search() -> None:
+    _, everything, _ = shown(None)
+    names = [line.split()[0] for line in everything.splitlines()]
+    assert len(names) == len(set(names))
+    assert {"add", "exp", "transpose"} <= set(names)
+    assert not [name for name in names if name.startswith("_")]
+    _, some, _ = shown("transpos")
+    assert "transpose" in some.split()
+    assert "exp" not in some.split()
+
+
+def test_an_unknown_name_is_wrong_usage_with_names_near_it() -> None:
+    status, out, err = shown("transposs")
+    assert (status, out) == (2, "")
+    assert "transpose" in err
+
+
+def test_records() -> None:
+    _, out, _ = shown("exp", "json")
+    record = json.loads(out)
+    assert (record["schema"], record["kind"], record["name"]) == (1, "operation", "exp")
+
+
+@pytest.mark.parametrize("entry", reference.entries(), ids=lambda entry: entry.name)
+def test_example_runs(entry: reference.Entry) -> None:
+    text = "\n".join(ops_command.example_text(entry))
+    assert "Error" not in text
+    assert text or not entry.example
