@@ -82,14 +82,14 @@ def _outermost(node: ast.expr, dtype: str, names: Mapping[str, object]) -> tuple
         exact, source = _cast_operand(node, names)
         return exact, source
     if isinstance(node, ast.BinOp) and dtype in LOW:
-        return _arithmetic(node, names)[0], "the exact result"
+        return _arithmetic(node, names)[0], "exact result"
     raise _Unknown
 
 
 def _cast_operand(node: ast.Call, names: Mapping[str, object]) -> tuple[Any, str]:
     """What `x.half()`, `x.to(torch.bfloat16)` or `tensor(0.1, dtype=float16)` rounds."""
     if _is_literal_tensor(node):
-        return _literal(node.args[0]), "the numbers as written"
+        return _literal(node.args[0]), "literal"
     if not isinstance(node.func, ast.Attribute) or node.func.attr not in CASTS:
         raise _Unknown
     exact, source = _exact(node.func.value, names)

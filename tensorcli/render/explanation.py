@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tensorcli import results
-from tensorcli.render.lines import table
+from tensorcli.render.lines import hanging, joined, table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,9 +32,13 @@ def tuple_text(values: Sequence[int]) -> str:
     return f"({', '.join(map(str, values))}{',' if len(values) == 1 else ''})"
 
 
-def _pairs(pairs: Sequence[tuple[str, str]]) -> list[Line]:
+def _pairs(pairs: Sequence[tuple[str, str]], width: int) -> list[Line]:
     longest = max(len(title) for title, _ in pairs)
-    return [[(f"{title:<{longest}}  ", "head"), (text, "")] for title, text in pairs]
+    return [
+        line
+        for title, text in pairs
+        for line in hanging((f"{title:<{longest}}  ", "head"), text, width)
+    ]
 
 
 def layout_lines(result: results.LayoutResult, width: int) -> list[Line]:
@@ -49,7 +53,7 @@ def layout_lines(result: results.LayoutResult, width: int) -> list[Line]:
         pairs.append(("view of", result.view_of))
     if result.shares:
         pairs.append(("shared with", ", ".join(result.shares)))
-    return _pairs(pairs)
+    return _pairs(pairs, width)
 
 
 def _contiguity(result: results.LayoutResult) -> str:
@@ -108,7 +112,7 @@ def _times_role(row: results.GradientRow) -> str:
 
 def precision_lines(result: results.PrecisionResult, width: int) -> list[Line]:
     if not result.asked:
-        return [_loss_line(result.source_dtype, row) for row in result.rows]
+        return [line for row in result.rows for line in _loss(result.source_dtype, row, width)]
     head = ("dtype", "exact", "max abs", "max rel", "max ulp", "overflow", "subnormal", "to zero")
     rows = [
         (
@@ -130,20 +134,22 @@ def _share(part: int, whole: int) -> str:
     return "-" if whole == 0 else "all" if part == whole else f"{100 * part / whole:.3g} %"
 
 
-def _loss_line(source: str, row: results.PrecisionRow) -> Line:
+def _loss(source: str, row: results.PrecisionRow, width: int) -> list[Line]:
     """The line after a cast that lost something."""
-    parts = [f"{row.count - row.exact} of {row.count} values changed"]
+    parts: list[Piece] = [
+        (f"{source} to {row.dtype}", "dim"),
+        (f"{row.count - row.exact} of {row.count} values changed", "warn"),
+    ]
     if row.max_absolute:
-        parts.append(f"largest error {number(row.max_absolute)}")
-        parts.append(f"relative {number(row.max_relative)}")
+        parts.append((f"largest error {number(row.max_absolute)}", "warn"))
+        parts.append((f"relative {number(row.max_relative)}", "warn"))
     counts = (
         ("overflowed", row.overflowed),
         ("became subnormal", row.subnormal),
         ("went to zero", row.zeroed),
     )
-    parts += [f"{count} {what}" for what, count in counts if count]
-    role = "bad" if row.overflowed or row.zeroed else "warn"
-    return [(f"rounding {source} to {row.dtype}: ", "dim"), (" · ".join(parts), role)]
+    parts += [(f"{count} {what}", "bad") for what, count in counts if count]
+    return joined(parts, width)
 
 
 LINES: dict[type, Callable[[Any, int], list[Line]]] = {

@@ -32,6 +32,35 @@ def merged(pieces: Iterable[Piece]) -> Line:
     return line
 
 
+def hanging(title: Piece, text: str, width: int) -> list[Line]:
+    """A title and a text, its words wrapped to the terminal, every line beside the title."""
+    indent = cells(title[0])
+    room = max(width - indent, 20)
+    rows = [""]
+    for word in visible(text).split(" "):
+        if rows[-1] and cells(rows[-1]) + 1 + cells(word) > room:
+            rows.append(word)
+        else:
+            rows[-1] += (" " if rows[-1] else "") + word
+    return [[title, (rows[0], "")], *([(" " * indent + row, "")] for row in rows[1:])]
+
+
+def joined(parts: Iterable[Piece], width: int) -> list[Line]:
+    """Parts with dots between them, on as many lines as the terminal's width asks for."""
+    lines: list[Line] = [[]]
+    used = 0
+    for text, role in parts:
+        if lines[-1] and used + 3 + cells(text) > width:
+            lines.append([("  ", "")])
+            used = 2
+        elif lines[-1]:
+            lines[-1].append((" · ", "dim"))
+            used += 3
+        lines[-1].append((text, role))
+        used += cells(text)
+    return lines
+
+
 def visible(text: str, keep: str = "") -> str:
     """Text with its control characters, which could drive a terminal, as escapes."""
     if text.isprintable():

@@ -8,7 +8,7 @@ from __future__ import annotations
 from tensorcli import results
 from tensorcli.render import plain
 from tensorcli.render.explanation import size_text, tuple_text
-from tensorcli.render.lines import cells, plain_text, visible
+from tensorcli.render.lines import joined, plain_text, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def painted(lines: Sequence[Line], colour: bool) -> str:
 
 def tensor_line(result: results.TensorResult, width: int) -> list[Line]:
     """The dim line under a tensor, wrapped between its parts where the terminal is narrow."""
-    return _wrapped(list(_parts(result.value, result.names)), width)
+    return joined(_parts(result.value, result.names), width)
 
 
 def _parts(tensor: Any, names: Any) -> Iterable[Piece]:
@@ -100,18 +100,3 @@ def _parts(tensor: Any, names: Any) -> Iterable[Piece]:
         yield "NaN!", "bad"
     if inf:
         yield "Inf!", "bad"
-
-
-def _wrapped(parts: Sequence[Piece], width: int) -> list[Line]:
-    lines: list[Line] = [[]]
-    used = 0
-    for text_, role in parts:
-        if lines[-1] and used + 3 + cells(text_) > width:
-            lines.append([("  ", "")])
-            used = 2
-        elif lines[-1]:
-            lines[-1].append((" · ", "dim"))
-            used += 3
-        lines[-1].append((text_, role))
-        used += cells(text_)
-    return lines

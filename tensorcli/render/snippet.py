@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tensorcli.render.lines import cells, merged, visible
+from tensorcli.render.lines import cells, hanging, merged, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def diagnostic_lines(
     elif file is not None:
         lines.append([("  --> ", "dim"), (visible(file), "")])
     for note in diagnostic.notes:
-        lines += _wrapped("note", "dim", note, width)
+        lines += hanging(("  note: ", "dim"), note, width)
     for fix in diagnostic.fixes:
         lines.append([("  fix: ", "good"), (_fix_text(fix), "fix")])
     return lines
@@ -41,29 +41,13 @@ def diagnostic_lines(
 def warning_lines(message: str, line: int | None, file: str | None, width: int) -> list[Line]:
     """A warning, and the line that caused it."""
     place = "" if line is None else f" (line {line})"
-    first, *more = _wrapped("warning", "warn", message + place, width)
-    return [[("warning: ", "warn"), *first[1:]], *[[(row[0][0][2:], "")] for row in more]]
+    return hanging(("warning: ", "warn"), message + place, width)
 
 
 def _fix_text(fix: object) -> str:
     expression = getattr(fix, "expr", fix)
     shape = getattr(fix, "shape", None)
     return str(expression) + ("" if shape is None else f"   gives shape {list(shape)}")
-
-
-def _wrapped(title: str, role: str, text: str, width: int) -> list[Line]:
-    """A note, its words wrapped to the terminal, hanging under its title."""
-    indent = f"  {title}: "
-    room = max(width - len(indent), 20)
-    rows = [""]
-    for word in visible(text, keep="\n").split(" "):
-        if rows[-1] and cells(rows[-1]) + 1 + cells(word) > room:
-            rows.append(word)
-        else:
-            rows[-1] += (" " if rows[-1] else "") + word
-    lines: list[Line] = [[(indent, role), (rows[0], "")]]
-    lines += [[(" " * len(indent) + row, "")] for row in rows[1:]]
-    return lines
 
 
 def _place(diagnostic: Diagnostic, source: str | None, file: str | None, width: int) -> list[Line]:
