@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from engine import foreign
 from tensorcli.language.attributes import ATTRIBUTES, METHODS
 from tensorcli.language.builtins_table import WRAPPERS
 from tensorcli.language.functions import GUARDED_CALLS
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     Cost = Callable[[dict[str, Any]], None]
+
+__all__ = ["NUMPY", "adopt", "as_dtype"]
 
 _SCALARS: dict[str, type[np.generic]] = {
     name: getattr(np, name)
@@ -498,6 +501,7 @@ def _scalar_maker(kind: type[np.generic]) -> Callable[..., Any]:
 
 GUARDED_CALLS.update({kind: _scalar_maker(kind) for kind in _SCALARS.values()})
 WRAPPERS[np.ndarray] = adopt
+foreign.arrays[NDArray] = lambda array: array.array
 
 
 def _format_array(array: NDArray, spec: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from engine import registry
+from engine import foreign, registry
 from engine.dtypes import DType
 from engine.modes import state
 from engine.tensor import Tensor
@@ -43,6 +43,13 @@ print_.__name__ = print_.__qualname__ = "print"
 
 def _function_name(function: functions.Function) -> str:
     return function.name
+
+
+def _wrap_array(array: Any) -> Any:
+    """What a tensor's numpy() gives: programs see no bare array."""
+    from tensorcli.language import numpy_table
+
+    return numpy_table.adopt(array)
 
 
 def _make_numpy() -> namespaces.Namespace:
@@ -86,6 +93,7 @@ def install() -> None:
     operators.SAFE.update((Tensor, DType))
     namespaces.register("math", lambda: namespaces.Namespace("math", math_table.MATH))
     namespaces.register("numpy", _make_numpy)
+    foreign.exchange.wrap = _wrap_array
     names.BARE_NAMES.append(Modules())
     torch_table.install(names.BARE_NAMES, functions.GUARDED_CALLS)
 
