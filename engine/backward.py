@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING, Any
 from engine import layout as layouts
 from engine.errors import AutogradError, TensorRuntimeError
 from engine.modes import state
-from engine.tape import Node, refresh, release, sum_to
-from engine.tensor import Autograd, Tensor
+from engine.tape import Node, bump, refresh, release, sum_to
+from engine.tensor import Autograd, Tensor, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from engine.layout import Layout
+    from engine.tensor import Kind
 
 
 def run(
@@ -51,84 +54,106 @@ def _run(
     inputs: Sequence[Tensor] | None,
     accumulate: bool,
 ) -> list[Tensor | None]:
-    buffers: dict[Any, Any] = {}
-    heap: list[tuple[int, Any]] = []
-    leaves: dict[Any, Tensor] = {}
+    heap: list[int] = []
+    pending: dict[int, list[Any]] = {}
+    leaves: dict[Tensor, Tensor] = {}
     push, pop = heapq.heappush, heapq.heappop
+    captures = None if inputs is None else _Captures(roots, inputs)
+    needed = None if captures is None else captures.needed
 
-    wanted: dict[tuple[int, int], list[int]] = {}
-    found: list[Tensor | None] = []
-    needed: set[int] | None = None
-    if inputs is not None:
-        found = [None] * len(inputs)
-        for at, t in enumerate(inputs):
-            target, nr = _target(t)
-            wanted.setdefault((id(target), nr), []).append(at)
-        needed = _leading_to(roots, {key[0] for key in wanted})
-
-    def deliver(target: Any, nr: int, g: Tensor) -> None:
-        if target.__class__ is Tensor:
-            g = _fit(g, target)
-            held = leaves.get(target)
-            leaves[target] = g if held is None else held + g
-            return
-        if needed is not None and id(target) not in needed:
-            return
-        if target.outputs is None:
-            if g.layout is not target.layout or g.kind is not target.kind:
-                g = _fit(g, target)
-            held = buffers.get(target)
-            if held is None:
-                buffers[target] = g
-                push(heap, (-target.sequence, target))
-            else:
-                buffers[target] = held + g
-            return
-        held = buffers.get(target)
-        if held is None:
-            held = buffers[target] = [None] * len(target.outputs)
-            push(heap, (-target.sequence, target))
-        g = _fit_to(g, *target.outputs[nr])
-        held[nr] = g if held[nr] is None else held[nr] + g
-
-    for root, g in zip(roots, gradients, strict=True):
-        target, nr = _target(root)
-        deliver(target, nr, g)
-
-    while heap:
-        node: Node = pop(heap)[1]
-        g = buffers.pop(node)
+    edges: Any = [(*_target(root), g) for root, g in zip(roots, gradients, strict=True)]
+    while True:
+        for target, nr, g in edges:
+            if target is None or g is None:
+                continue
+            if target.__class__ is Tensor:
+                if g.layout is not target.layout or g.kind is not target.kind:
+                    g = fit(g, target.kind, target.layout)
+                held = leaves.get(target)
+                leaves[target] = g if held is None else held + g
+                continue
+            if needed is not None and id(target) not in needed:
+                continue
+            sequence = -target.sequence
+            entry = pending.get(sequence)
+            if target.outputs is None:
+                if g.layout is not target.layout or g.kind is not target.kind:
+                    g = fit(g, target.kind, target.layout)
+                if entry is None:
+                    pending[sequence] = [target, g]
+                    push(heap, sequence)
+                else:
+                    entry[1] = entry[1] + g
+                continue
+            if entry is None:
+                entry = pending[sequence] = [target, [None] * len(target.outputs)]
+                push(heap, sequence)
+            g = fit(g, *target.outputs[nr])
+            held = entry[1][nr]
+            entry[1][nr] = g if held is None else held + g
+        if not heap:
+            break
+        node, g = pending.pop(pop(heap))
         if node.hooks is not None:
             g = _run_hooks(node, g)
-        if wanted:
-            for nr in range(1 if node.outputs is None else len(node.outputs)):
-                at = wanted.get((id(node), nr))
-                if at is not None:
-                    for i in at:
-                        found[i] = g if node.outputs is None else g[nr]
-            if not _continues(node, needed, wanted):
-                continue
+        if captures is not None and captures.take(node, g):
+            edges = ()
+            continue
         state.site = node.site
-        grads = node.gradient.apply(node, g)
-        for target, nr, grad in zip(node.next, node.nr, grads, strict=False):
-            if target is not None and grad is not None:
-                deliver(target, nr, grad)
+        edges = zip(node.next, node.nr, node.gradient.apply(node, g), strict=False)
         if not retain:
             release(node)
+    return _finish_leaves(leaves, captures, create, accumulate)
 
+
+class _Captures:
+    """The gradients asked for by ``inputs``: where they pass by, and what leads there."""
+
+    __slots__ = ("found", "inputs", "needed", "wanted")
+
+    def __init__(self, roots: Sequence[Tensor], inputs: Sequence[Tensor]):
+        self.inputs = inputs
+        self.found: list[Tensor | None] = [None] * len(inputs)
+        self.wanted: dict[tuple[int, int], list[int]] = {}
+        for at, t in enumerate(inputs):
+            target, nr = _target(t)
+            self.wanted.setdefault((id(target), nr), []).append(at)
+        self.needed = _leading_to(roots, {key[0] for key in self.wanted})
+
+    def take(self, node: Node, g: Any) -> bool:
+        """Keep what is wanted of ``node``; whether nothing wanted lies beyond it."""
+        for nr in range(1 if node.outputs is None else len(node.outputs)):
+            for at in self.wanted.get((id(node), nr), ()):
+                self.found[at] = g if node.outputs is None else g[nr]
+        return not any(
+            target is not None
+            and (
+                id(target) in self.needed
+                or (target.__class__ is Tensor and (id(target), 0) in self.wanted)
+            )
+            for target in node.next
+        )
+
+
+def _finish_leaves(
+    leaves: dict[Tensor, Tensor], captures: _Captures | None, create: bool, accumulate: bool
+) -> list[Tensor | None]:
     for leaf, g in leaves.items():
-        if leaf.ag is not None and leaf.ag.hooks:
-            g = _apply_hooks(leaf.ag.hooks, g)
-        if inputs is not None:
-            for i in wanted.get((id(leaf), 0), ()):
-                found[i] = g
-        if inputs is None:
+        ag = leaf.ag
+        if ag is not None and ag.hooks:
+            g = _apply_hooks(ag.hooks, g)
+        if captures is None:
             add_to_leaf(leaf, g, create)
-    if inputs is not None and accumulate:
-        for t, captured in zip(inputs, found, strict=True):
-            if captured is not None:
-                add_to_leaf(t, captured, create)
-    return found
+        else:
+            for at in captures.wanted.get((id(leaf), 0), ()):
+                captures.found[at] = g
+    if captures is None:
+        return []
+    if accumulate:
+        for t, g_or_none in zip(captures.inputs, captures.found, strict=True):
+            if g_or_none is not None:
+                add_to_leaf(t, g_or_none, create)
+    return captures.found
 
 
 def _target(t: Tensor) -> tuple[Any, int]:
@@ -138,17 +163,6 @@ def _target(t: Tensor) -> tuple[Any, int]:
     if ag is None or ag.node is None:
         return t, 0
     return ag.node, ag.nr
-
-
-def _continues(node: Node, needed: set[int] | None, wanted: dict[tuple[int, int], list[int]]) -> bool:
-    """Whether anything wanted lies beyond ``node``."""
-    if needed is None:
-        return True
-    return any(
-        target is not None
-        and (id(target) in needed or (target.__class__ is Tensor and (id(target), 0) in wanted))
-        for target in node.next
-    )
 
 
 def _leading_to(roots: Sequence[Tensor], targets: set[int]) -> set[int]:
@@ -173,11 +187,7 @@ def _leading_to(roots: Sequence[Tensor], targets: set[int]) -> set[int]:
     return {key for key, value in leads.items() if value}
 
 
-def _fit(g: Tensor, target: Any) -> Tensor:
-    return _fit_to(g, target.kind, target.layout)
-
-
-def _fit_to(g: Tensor, kind: Any, layout: Any) -> Tensor:
+def fit(g: Tensor, kind: Kind, layout: Layout) -> Tensor:
     """``g`` brought to the shape and dtype that the forward value had there."""
     if g.layout.shape != layout.shape:
         g = sum_to(g, layout.shape)
@@ -200,14 +210,20 @@ def add_to_leaf(leaf: Tensor, g: Tensor, create: bool) -> None:
         ag.grad = g if create else own(g, leaf)
     elif create:
         ag.grad = held + g
+    elif held.kind is g.kind and held.layout is g.layout and held.layout.plain and g.array is not None:
+        held.array += g.array
+        bump(held)
     else:
         held.add_(g)
 
 
 def own(g: Tensor, leaf: Tensor) -> Tensor:
     """A copy of ``g`` in memory of its own, with the leaf's strides where those are dense."""
-    wanted = leaf.layout if leaf.layout.dense else layouts.contiguous(leaf.layout.shape)
-    result = g.new_empty_strided(wanted.shape, wanted.strides)
+    layout = leaf.layout
+    if layout.contiguous or not layout.dense or g.array is None:
+        array = None if g.array is None else g.array.copy()
+        return wrap(array, g.kind, layouts.contiguous(g.layout.shape))
+    result = g.new_empty_strided(layout.shape, layout.strides)
     return result.copy_(g)
 
 
@@ -248,13 +264,28 @@ def implicit_gradient(root: Tensor, given: Tensor | None) -> Tensor:
                 "grad can be implicitly created only for real scalar outputs but got "
                 f"torch.{root.dtype.name}"
             )
-        return root.new_ones(root.layout.shape)
+        return wrap(_one(root), root.kind, layouts.contiguous(root.layout.shape))
     if given.layout.shape != root.layout.shape:
         raise TensorRuntimeError(
             f"Mismatch in shape: grad_output[0] has a shape of {given.shape} and output[0] has a "
             f"shape of {root.shape}."
         )
     return given
+
+
+_ones: dict[Any, Any] = {}
+
+
+def _one(root: Tensor) -> Any:
+    """A fresh array of ones as ``root``; copying a kept one is quicker than making it."""
+    if root.array is None:
+        return None
+    if root.layout.ndim:
+        return root.kind.xp.ones(root.layout.shape, root.kind.np)
+    held = _ones.get(root.kind)
+    if held is None:
+        held = _ones[root.kind] = root.kind.xp.ones((), root.kind.np)
+    return held.copy()
 
 
 def check_root(root: Tensor, at: int) -> None:

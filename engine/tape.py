@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from engine import layout as layouts
 from engine.errors import AutogradError, FreedGraphError, InplaceError, OverlapError, SavedTensorError
 from engine.modes import state
+from engine.storage import UNTRACKED, Version
 from engine.tensor import (
     INFERENCE,
     MULTI_OUTPUT,
@@ -190,8 +191,10 @@ def make_node(gradient: Gradient, output: Tensor, inputs: Sequence[Tensor | None
 
 def version_of(t: Tensor) -> int:
     """The counter of a tensor that a node keeps. Raises AutogradError for inference tensors."""
-    version = t.version
+    version = t._version
     if version is None:
+        version = t._version = Version()
+    elif version is UNTRACKED:
         raise AutogradError(
             "Inference tensors cannot be saved for backward. Please do not use Tensors created "
             "in inference mode in computation tracked by autograd. To work around this, you can "
@@ -211,9 +214,11 @@ def unpack(node: Node) -> tuple[Any, ...]:
     saved = node.saved
     if saved is FREED:
         raise FreedGraphError(node)
-    for value, expected in zip(saved, node.versions, strict=True):
-        if value.__class__ is Tensor and value.version is not None and value.version.n != expected:
-            raise _modified(node, value, expected)
+    for value, expected in zip(saved, node.versions, strict=False):
+        if value.__class__ is Tensor:
+            version = value._version
+            if version is not None and version.n != expected:
+                raise _modified(node, value, expected)
     return saved
 
 
@@ -242,9 +247,11 @@ def _modified(node: Node, value: Tensor, expected: int) -> SavedTensorError:
 
 def release(node: Node) -> None:
     """Drop the saved tensors; a node that kept none can go backward again."""
-    if node.versions and any(v.__class__ is Tensor for v in node.saved):
-        node.saved = FREED
-        node.versions = ()
+    for value in node.saved:
+        if value.__class__ is Tensor:
+            node.saved = FREED
+            node.versions = ()
+            return
 
 
 def attach(y: Tensor, node: Node, nr: int = 0) -> None:

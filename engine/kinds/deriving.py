@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from engine import tape
 from engine.kinds.record import parameters
 from engine.modes import state
-from engine.tape import Gradient, Node, make_node, output_alias, requires_grad, unpack
+from engine.tape import FREED, Gradient, Node, make_node, output_alias, requires_grad, unpack
 from engine.tensor import Autograd, Tensor, alias
 
 if TYPE_CHECKING:
@@ -92,6 +92,8 @@ def _source(name: str, order: dict[str, int]) -> Any:
 
 
 def _part(t: Any, suffix: str) -> Any:
+    if t.__class__ is tuple:
+        return tuple([_part(item, suffix) for item in t])
     if not isinstance(t, Tensor):
         return None
     if suffix == "_dtype":
@@ -102,7 +104,14 @@ def _part(t: Any, suffix: str) -> Any:
 
 
 def _make_apply(plan: _Plan, count: int) -> Any:
+    """The function that takes a node backward; the common shapes of rules get one of their own."""
     rules = plan.rules
+    if len(rules) == 1 and rules[0][0].__class__ is int and not plan.outputs_kept:
+        place, fn, where = rules[0]
+        if where == (-1,):
+            return _apply_linear(place, fn, count)
+        if where == (-1, *range(len(plan.names))):
+            return _apply_in_order(place, fn, count)
 
     def apply(node: Node, g: Any) -> Sequence[Any]:
         saved = unpack(node)
@@ -121,6 +130,34 @@ def _make_apply(plan: _Plan, count: int) -> Any:
         return result
 
     return apply
+
+
+def _apply_linear(place: int, fn: Any, count: int) -> Any:
+    """One input, nothing kept."""
+    before, after = (None,) * place, (None,) * (count - place - 1)
+    if count == 1:
+        return lambda node, g: _listed(fn(g))
+    return lambda node, g: (*before, *_listed(fn(g)), *after)
+
+
+def _apply_in_order(place: int, fn: Any, count: int) -> Any:
+    """One input; the derivative takes ``g`` and then the kept values in their order."""
+    before, after = (None,) * place, (None,) * (count - place - 1)
+
+    def apply(node: Node, g: Any) -> Sequence[Any]:
+        saved = node.saved
+        if node.versions or saved is FREED:
+            saved = unpack(node)
+        value = fn(g, *saved)
+        if count == 1:
+            return value if value.__class__ in (tuple, list) else (value,)
+        return (*before, *_listed(value), *after)
+
+    return apply
+
+
+def _listed(value: Any) -> Sequence[Any]:
+    return value if value.__class__ in (tuple, list) else (value,)
 
 
 def _with_history(saved: tuple[Any, ...], outputs: tuple[int, ...], node: Node) -> tuple[Any, ...]:
@@ -144,7 +181,7 @@ def _tied(kept: Tensor, node: Node, nr: int) -> Tensor:
 class Recorder:
     """Records calls of one op; made when the op is first recorded."""
 
-    __slots__ = ("input_places", "inputs", "op", "plans", "quick", "variant")
+    __slots__ = ("first_only", "input_places", "inputs", "op", "plans", "quick", "variant")
 
     def __init__(self, op: Op):
         self.op = op
@@ -155,30 +192,39 @@ class Recorder:
         self.input_places = tuple(order[n] for n in self.inputs)
         self.plans: dict[Any, _Plan] = {}
         self.variant = op.variant
+        self.first_only = self.input_places == (0,)
         self.quick: dict[Any, _Plan] = {}
 
     def record_one(self, x: Tensor, y: Tensor) -> None:
         """As ``record`` for an op of one tensor and nothing else; attaches the node."""
+        if self.inputs:
+            node = self._record_first((x,), y)
+            if node is not None:
+                y.ag = Autograd(True, node)
+
+    def _record_first(self, values: Sequence[Any], y: Tensor) -> Node | None:
+        """As ``record`` where only the first parameter has a derivative."""
+        x = values[0]
         ag = x.ag
         if x.base is not None:
             target, nr = tape.edge(x)
             if target is None:
-                return
+                return None
         elif ag is None or not ag.requires_grad:
-            return
+            return None
         elif ag.node is None:
             target, nr = x, 0
         else:
             target, nr = ag.node, ag.nr
-        plan = self.quick.get(True)
+        name = None if self.variant is None else self.variant(*values)
+        plan = self.quick.get(name)
         if plan is None:
-            if not self.inputs:
-                return
-            plan = self.quick[True] = _Plan(self.op, (True,), self.inputs)
+            plan = self.quick[name] = _Plan(self.op, (True,), self.inputs, name)
         node: Node = _new(Node)
         node.next = (target,)
         node.nr = (nr,)
-        _fill(node, plan, y, (x,))
+        _fill(node, plan, y, values)
+        return node
 
     def record_two(self, a: Any, b: Any, y: Tensor) -> None:
         """As ``record`` for an op of two operands, tensors or numbers; attaches the node."""
@@ -210,6 +256,7 @@ class Recorder:
             node.next = (target if self.input_places == (0,) else other,)
             node.nr = (nr if self.input_places == (0,) else number,)
         _fill(node, plan, y, (a, b))
+        y.ag = Autograd(True, node)
 
     def _plan_two(self, key: tuple[bool, bool], name: str | None) -> _Plan | None:
         needed = tuple(key[place] for place in self.input_places)
@@ -235,6 +282,8 @@ class Recorder:
     def record(self, values: Sequence[Any], y: Any) -> Node | None:
         """The node of a call with ``values`` (by parameter) that gave ``y``; None if none is
         needed. ``y`` is a tensor or a tuple of them; the caller attaches the node."""
+        if self.first_only and y.__class__ is Tensor and values[0].__class__ is Tensor:
+            return self._record_first(values, y)
         needed: list[bool] = []
         edges: list[Tensor | None] = []
         spread = 0
@@ -270,8 +319,8 @@ class Recorder:
         return node
 
 
-def _fill(node: Node, plan: _Plan, y: Tensor, values: tuple[Any, ...]) -> None:
-    """Complete a node whose edges are set, and make it the maker of ``y`` (no view)."""
+def _fill(node: Node, plan: _Plan, y: Tensor, values: Sequence[Any]) -> None:
+    """Complete the node of ``y`` whose edges are set."""
     node.gradient = plan.gradient
     node.kind = y.kind
     node.layout = y.layout
@@ -285,7 +334,6 @@ def _fill(node: Node, plan: _Plan, y: Tensor, values: tuple[Any, ...]) -> None:
     else:
         node.saved = ()
         node.versions = ()
-    y.ag = Autograd(True, node)
 
 
 def _uses_input(op: Op) -> bool:
@@ -298,8 +346,13 @@ def _uses_input(op: Op) -> bool:
 
 def keep(node: Node, plan: _Plan, values: Sequence[Any], y: Any) -> None:
     """Store what ``plan`` needs on ``node``."""
-    saved = tuple(
+    saved = node.saved = tuple(
         [values[s] if s.__class__ is int else s(values, y) for s in plan.sources]
     )
-    node.saved = saved
-    node.versions = tuple([tape.version_of(v) if v.__class__ is Tensor else 0 for v in saved])
+    for value in saved:
+        if value.__class__ is Tensor:
+            node.versions = tuple(
+                [tape.version_of(v) if v.__class__ is Tensor else 0 for v in saved]
+            )
+            return
+    node.versions = ()
