@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
+from engine.modes import state
 from tensorcli.language.assignment import store_name
 from tensorcli.language.compiling import (
     FUNCTION_SCOPE,
@@ -126,6 +127,14 @@ def function_definition(node: ast.FunctionDef, context: Context) -> Action:
 
 def body_value(nodes: list[ast.stmt], inner: Context) -> Value:
     """The closure that runs a body and gives what it returns."""
+    if len(nodes) == 1 and isinstance(nodes[0], ast.Return) and nodes[0].value is not None:
+        line, value = nodes[0].lineno, expression(nodes[0].value, inner)
+
+        def run_return(frame: Frame) -> Any:
+            state.site = line
+            return value(frame)
+
+        return run_return
     body = block(nodes, inner)
 
     def run(frame: Frame) -> Any:

@@ -34,9 +34,6 @@ def own_exception(exc: Exception) -> None:
         raise limits.LimitReached("memory", "out of memory") from None
 
 
-Handler = "tuple[Value | None, str | None, Action, ast.ExceptHandler]"
-
-
 @compiles_statement(ast.Try)
 def try_statement(node: ast.Try, context: Context) -> Action:
     run = try_except(node, context)

@@ -19,6 +19,7 @@ from tensorcli.language import (
     namespaces,
     operators,
     torch_table,
+    torch_values,
 )
 from tensorcli.language.running import now
 from tensorcli.language.value_text import print_text
@@ -87,6 +88,8 @@ def install() -> None:
     attributes.METHODS.update(method_tables.METHODS)
     attributes.ATTRIBUTES.update(method_tables.ATTRIBUTES)
     attributes.ATTRIBUTES[functions.Function] = {"__name__": _function_name}
+    attributes.METHODS.update(torch_values.METHODS)
+    attributes.ATTRIBUTES.update(torch_values.ATTRIBUTES)
     attributes.METHODS[Tensor] = registry.methods
     attributes.ATTRIBUTES[Tensor] = registry.attributes
     attributes.SETTERS[Tensor] = registry.setters
@@ -95,7 +98,7 @@ def install() -> None:
     namespaces.register("numpy", _make_numpy)
     foreign.exchange.wrap = _wrap_array
     names.BARE_NAMES.append(Modules())
-    torch_table.install(names.BARE_NAMES, functions.GUARDED_CALLS)
+    torch_table.install(names.BARE_NAMES)
 
 
 install()

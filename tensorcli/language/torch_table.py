@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import engine.ops  # noqa: F401  # enters the operations in the registry
 from engine import dtypes, registry
-from engine.device import Device
+from engine.device import Device, device
 from engine.dtypes import DType
 from engine.layout import Size
 from engine.tensor import Tensor
+from tensorcli.language.functions import GUARDED_CALLS
 from tensorcli.language.namespaces import Namespace, register
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 # The modules inside torch; functions belong to the longest of these that their name begins with.
 MODULES = (
@@ -53,6 +54,9 @@ class TorchTable(dict[str, Any]):
         value = registry.functions.get(self._prefix + name) if "." not in name else None
         if value is None:
             raise KeyError(name)
+        if isinstance(value, type):
+            # A class that the engine enters as a function, no_grad for one: it may be called.
+            GUARDED_CALLS.setdefault(value, value)
         self[name] = value
         return value
 
@@ -87,11 +91,12 @@ def _make() -> dict[str, Namespace]:
     return made
 
 
-def install(bare_names: list[Any], guarded_calls: dict[Any, Callable[..., Any]]) -> None:
+def install(bare_names: list[Any]) -> None:
     """Let programs use torch: as a module, and by bare names."""
     made = _make()
     for name, namespace in made.items():
         register(namespace.name, lambda namespace=namespace: namespace)  # type: ignore[misc]
         if name == "":
             bare_names.append(namespace.table)
-    guarded_calls[Size] = Size
+    GUARDED_CALLS[Size] = Size
+    GUARDED_CALLS[Device] = device
