@@ -186,6 +186,17 @@ def is_dense(shape: Sequence[int], strides: Sequence[int]) -> bool:
     return True
 
 
+def may_overlap(layout: Layout) -> bool:
+    """Whether several elements may share a cell: a stride that others' extents reach over."""
+    reach = 0
+    for stride, size in sorted(zip(layout.strides, layout.shape, strict=True)):
+        if size > 1:
+            if stride <= reach:
+                return layout.numel > 0
+            reach += stride * (size - 1)
+    return False
+
+
 def wrap_dim(dim: int, ndim: int) -> int:
     """A dimension number counted from the front; a 0-d tensor accepts 0 and -1.
 

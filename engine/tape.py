@@ -375,13 +375,13 @@ def strided_gradient(
 ) -> Tensor:
     """The gradient of a base of layout ``base`` given that of its strided view.
 
-    Both geometries must not overlap themselves; memory outside the view gets zeros.
+    Memory outside the view gets zeros; a cell that several elements show gets their sum.
     """
     low = min(base_offset, view_offset)
     span = max(base_offset + base.span, view_offset + view.span) - low
     flat = g.new_zeros((span,))
     into = flat.as_strided(view.shape, view.strides, view_offset - low)
-    if view.overlaps or not base.contiguous:
+    if layouts.may_overlap(view) or not base.contiguous:
         return _scatter_strided(flat, g, base, base_offset - low, view, view_offset - low)
     into.copy_(g)
     return flat.as_strided(base.shape, base.strides, base_offset - low)
