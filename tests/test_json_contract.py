@@ -13,6 +13,7 @@ import pytest
 from engine import dtypes
 from tensorcli.render.numbers import array_text
 from tests.in_memory import World
+from tests.json_schema import mistakes
 
 
 def strictly(text: str) -> Any:
@@ -30,6 +31,7 @@ def records(text: str, *flags: str, status: int = 0) -> list[dict[str, Any]]:
     assert world.run("eval", "--json", *flags, text) == status, world.out
     assert world.err == ""
     found = [strictly(line) for line in world.out.splitlines()]
+    assert [mistakes(record) for record in found] == [[] for record in found]
     assert all(record.pop("schema") == 1 for record in found)
     return found
 
@@ -133,6 +135,29 @@ def test_everything_is_emitted() -> None:
     text = "for i in range(2): i\ndef f():\n    5\nf()\nx = zeros(1)\nx.add_(1)\nx.mul_(2)"
     assert [record["line"] for record in records(text)] == [1, 1, 6, 7]
     assert len(records(text, "--show", "none")) == 4
+
+
+def test_explanations() -> None:
+    text = """
+x = tensor([[1., 70000.], [float('nan'), 4.]], requires_grad=True)
+layout(x.t())
+x.sum().backward()
+grads()
+precision(x)
+"""
+    assert [record["kind"] for record in records(text)] == ["layout", "gradients", "precision"]
+
+
+def test_the_schema_refuses_what_is_wrong() -> None:
+    assert mistakes({"schema": 1, "kind": "end", "file": "a"}) == []
+    for wrong in (
+        {"schema": 2, "kind": "end", "file": "a"},
+        {"schema": 1, "kind": "end"},
+        {"schema": 1, "kind": "print", "line": 1, "text": 3},
+        {"schema": 1, "kind": "print", "line": "1", "text": ""},
+        {"schema": 1, "kind": "value", "line": 1, "type": "list", "value": [{"kind": "x"}]},
+    ):
+        assert mistakes(wrong)
 
 
 def test_print() -> None:

@@ -49,7 +49,7 @@ def plain(value: object) -> str:
     if isinstance(value, int):
         return str(value)
     if isinstance(value, float):
-        return float_text(value)
+        return float_text(float(value))  # numpy's float64 is a float with another repr
     if isinstance(value, str):
         return quoted(value)
     if isinstance(value, dict):
@@ -104,8 +104,8 @@ class Writer:
         """Inside containers int, finite float, bool, str and None are bare, others are objects."""
         if value is None or value.__class__ in (bool, int, str):
             return plain(value)
-        if value.__class__ is float:
-            return float_text(value) if value - value == 0.0 else self.object(value)
+        if isinstance(value, float) and value - value == 0.0:
+            return plain(value)
         return self.object(value)
 
     def object(self, value: object) -> str:
