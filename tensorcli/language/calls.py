@@ -90,47 +90,59 @@ def short_call(node: ast.Call, context: Context) -> Value:
     count = len(values)
     first, second, third = (*values, target, target, target)[:3]
 
-    def none(frame: Frame) -> Any:
-        function = target(frame)
-        try:
-            kind = type(function)
-            if kind is Function:
-                return invoke(function, ())
-            if kind in PLAIN_CALLABLES:
-                return function()
-            return call(function, (), {})
-        except Exception as exc:
-            attach(exc, source, node)
-            raise
+    if count == 0:
 
-    def one(frame: Frame) -> Any:
-        function = target(frame)
-        a = first(frame)
-        try:
-            kind = type(function)
-            if kind is Function:
-                return invoke(function, (a,))
-            if kind in PLAIN_CALLABLES:
-                return function(a)
-            return call(function, (a,), {})
-        except Exception as exc:
-            attach(exc, source, node, node.args, (a,))
-            raise
+        def none(frame: Frame) -> Any:
+            function = target(frame)
+            try:
+                kind = type(function)
+                if kind is Function:
+                    return invoke(function, ())
+                if kind in PLAIN_CALLABLES:
+                    return function()
+                return call(function, (), {})
+            except Exception as exc:
+                attach(exc, source, node)
+                raise
 
-    def two(frame: Frame) -> Any:
-        function = target(frame)
-        a = first(frame)
-        b = second(frame)
-        try:
-            kind = type(function)
-            if kind is Function:
-                return invoke(function, (a, b))
-            if kind in PLAIN_CALLABLES:
-                return function(a, b)
-            return call(function, (a, b), {})
-        except Exception as exc:
-            attach(exc, source, node, node.args, (a, b))
-            raise
+        return none
+
+    if count == 1:
+
+        def one(frame: Frame) -> Any:
+            function = target(frame)
+            a = first(frame)
+            try:
+                kind = type(function)
+                if kind is Function:
+                    return invoke(function, (a,))
+                if kind in PLAIN_CALLABLES:
+                    return function(a)
+                return call(function, (a,), {})
+            except Exception as exc:
+                attach(exc, source, node, node.args, (a,))
+                raise
+
+        return one
+
+    if count == 2:
+
+        def two(frame: Frame) -> Any:
+            function = target(frame)
+            a = first(frame)
+            b = second(frame)
+            try:
+                kind = type(function)
+                if kind is Function:
+                    return invoke(function, (a, b))
+                if kind in PLAIN_CALLABLES:
+                    return function(a, b)
+                return call(function, (a, b), {})
+            except Exception as exc:
+                attach(exc, source, node, node.args, (a, b))
+                raise
+
+        return two
 
     def three(frame: Frame) -> Any:
         function = target(frame)
@@ -143,7 +155,7 @@ def short_call(node: ast.Call, context: Context) -> Value:
             attach(exc, source, node, node.args, (a, b, c))
             raise
 
-    return (none, one, two, three)[count]
+    return three
 
 
 def arguments(
@@ -276,38 +288,55 @@ def short_method_call(node: ast.Call, function: ast.Attribute, context: Context)
             attach(exc, source, function, (function.value,), (value,))
             raise
 
-    def none(frame: Frame) -> Any:
-        value = target(frame)
+    def finish(called: Any, args: tuple[Any, ...]) -> Any:
         try:
-            method = METHODS[type(value)][key]
-        except KeyError:
-            takes_object, method = resolve(value)
-            if not takes_object:
-                return finish(method, ())
-        try:
-            return method(value)
+            if type(called) in PLAIN_CALLABLES:
+                return called(*args)
+            return call(called, args, {})
         except Exception as exc:
-            attach(exc, source, node, nodes, (value,))
+            attach(exc, source, node, node.args, args)
             raise
 
-    def one(frame: Frame) -> Any:
-        value = target(frame)
-        method: Any
-        try:
-            if type(value) is Namespace:
-                takes_object, method = False, value.table[key]
-            else:
-                takes_object, method = True, METHODS[type(value)][key]
-        except KeyError:
-            takes_object, method = resolve(value)
-        a = first(frame)
-        if not takes_object:
-            return finish(method, (a,))
-        try:
-            return method(value, a)
-        except Exception as exc:
-            attach(exc, source, node, nodes, (value, a))
-            raise
+    if len(values) == 0:
+
+        def none(frame: Frame) -> Any:
+            value = target(frame)
+            try:
+                method = METHODS[type(value)][key]
+            except KeyError:
+                takes_object, method = resolve(value)
+                if not takes_object:
+                    return finish(method, ())
+            try:
+                return method(value)
+            except Exception as exc:
+                attach(exc, source, node, nodes, (value,))
+                raise
+
+        return none
+
+    if len(values) == 1:
+
+        def one(frame: Frame) -> Any:
+            value = target(frame)
+            method: Any
+            try:
+                if type(value) is Namespace:
+                    takes_object, method = False, value.table[key]
+                else:
+                    takes_object, method = True, METHODS[type(value)][key]
+            except KeyError:
+                takes_object, method = resolve(value)
+            a = first(frame)
+            if not takes_object:
+                return finish(method, (a,))
+            try:
+                return method(value, a)
+            except Exception as exc:
+                attach(exc, source, node, nodes, (value, a))
+                raise
+
+        return one
 
     def two(frame: Frame) -> Any:
         value = target(frame)
@@ -329,16 +358,7 @@ def short_method_call(node: ast.Call, function: ast.Attribute, context: Context)
             attach(exc, source, node, nodes, (value, a, b))
             raise
 
-    def finish(called: Any, args: tuple[Any, ...]) -> Any:
-        try:
-            if type(called) in PLAIN_CALLABLES:
-                return called(*args)
-            return call(called, args, {})
-        except Exception as exc:
-            attach(exc, source, node, node.args, args)
-            raise
-
-    return (none, one, two)[len(values)]
+    return two
 
 
 def method_call(node: ast.Call, function: ast.Attribute, context: Context) -> Value:

@@ -40,7 +40,7 @@ class Context:
     reached), `outer_names` those that a nonlocal statement gave away.
     """
 
-    __slots__ = ("in_loop", "kind", "loops", "names", "outer_names", "parent", "qualname", "source")
+    __slots__ = ("kind", "known", "loops", "names", "outer_names", "parent", "qualname", "source")
 
     def __init__(
         self,
@@ -59,6 +59,8 @@ class Context:
         self.qualname = qualname
         # Whether break is meaningful here, and whether any loop of this scope is around.
         self.loops = 0
+        # What names mean that the program does not bind, once looked up.
+        self.known: dict[str, object] = {} if parent is None else parent.known
 
     @property
     def at_module_level(self) -> bool:

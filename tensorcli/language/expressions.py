@@ -92,7 +92,9 @@ def outer_name(node: ast.Name, context: Context, hops: int) -> Value:
 
 def global_name(node: ast.Name, context: Context) -> Value:
     key, source = node.id, context.source
-    known = lookup(key)
+    known = context.known.get(key)
+    if known is None:
+        known = context.known[key] = lookup(key)
     inner = not context.at_module_level
     if known is not MISSING:
         if inner:
@@ -125,27 +127,31 @@ def binary(node: ast.BinOp, context: Context) -> Value:
     apply, guard, _, _ = BINARY[type(node.op)]
     source = context.source
 
-    def plain(frame: Frame) -> Any:
-        a = left(frame)
-        b = right(frame)
-        try:
-            return apply(a, b)
-        except Exception as exc:
-            attach(exc, source, node, (node.left, node.right), (a, b))
-            raise
+    if guard is None:
+
+        def plain(frame: Frame) -> Any:
+            a = left(frame)
+            b = right(frame)
+            try:
+                return apply(a, b)
+            except Exception as exc:
+                attach(exc, source, node, (node.left, node.right), (a, b))
+                raise
+
+        return plain
 
     def guarded(frame: Frame) -> Any:
         a = left(frame)
         b = right(frame)
         try:
             if type(a) not in SAFE and type(b) not in SAFE:
-                guard(a, b)  # type: ignore[misc]  # chosen only where there is one
+                guard(a, b)
             return apply(a, b)
         except Exception as exc:
             attach(exc, source, node, (node.left, node.right), (a, b))
             raise
 
-    return plain if guard is None else guarded
+    return guarded
 
 
 @compiles_expression(ast.UnaryOp)

@@ -27,6 +27,10 @@ from tensorcli.language.source import TOO_DEEP, Source, parse, refuse
 if TYPE_CHECKING:
     from tensorcli.language.compiling import Action, Frame
 
+# From this many statements on, a program's closures are kept from the collector for good: running
+# a hundred thousand lines takes 0.6 s if it looks at them and 0.04 s if it does not.
+LONG = 2000
+
 __all__ = ["Program", "Refused", "compile_program"]
 
 
@@ -69,7 +73,10 @@ def compile_program(text: str | Source, file: str | None = None) -> Program:
     collecting = gc.isenabled()
     gc.disable()
     try:
-        return _compile(source)
+        program = _compile(source)
+        if len(program.tree.body) > LONG:
+            gc.freeze()
+        return program
     finally:
         if collecting:
             gc.enable()
