@@ -13,6 +13,7 @@ from engine import dtypes
 from engine.device import Device, device
 from engine.dtypes import DType
 from engine.errors import TensorRuntimeError, TensorTypeError
+from engine.formats import MemoryFormat, StorageLayout
 from engine.tensor import Tensor, number
 
 if TYPE_CHECKING:
@@ -287,6 +288,26 @@ def _device(value: Any, name: str, p: Parameter, position: int) -> Any:
     raise wrong(name, p, position, "torch.device", value)
 
 
+def _memory_format(value: Any, name: str, p: Parameter, position: int) -> Any:
+    if isinstance(value, MemoryFormat):
+        return value
+    raise wrong(name, p, position, "torch.memory_format", value)
+
+
+def _storage_layout(value: Any, name: str, p: Parameter, position: int) -> Any:
+    if isinstance(value, StorageLayout):
+        return value
+    raise wrong(name, p, position, "torch.layout", value)
+
+
+def _generator(value: Any, name: str, p: Parameter, position: int) -> Any:
+    from engine.random.source import Generator
+
+    if isinstance(value, Generator):
+        return value
+    raise wrong(name, p, position, "torch.Generator", value)
+
+
 def _tensors(value: Any, name: str, p: Parameter, position: int) -> Any:
     if isinstance(value, (tuple, list)):
         for at, item in enumerate(value):
@@ -316,6 +337,9 @@ _CONVERTERS: dict[str, Callable[[Any, str, Parameter, int], Any]] = {
     "Shape": _size,
     "DType": _dtype,
     "Device": _device,
+    "MemoryFormat": _memory_format,
+    "StorageLayout": _storage_layout,
+    "Generator": _generator,
     "Tensors": _tensors,
 }
 

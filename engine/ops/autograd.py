@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from engine import backward as engine_backward
 from engine import tape
 from engine.errors import AutogradError
-from engine.ops.creation import check_differentiable
+from engine.kinds.creation import check_differentiable
 from engine.registry import attribute, method
 from engine.tensor import Autograd, Tensor
 

@@ -1,63 +1,260 @@
-"""Copies and conversions: clone, copy_, contiguous, to, detach."""
+"""Copies and fillings: clone, copy_, contiguous, detach, fill_, zero_."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from engine import layout as layouts
-from engine import tape
+from engine import formats, scalars, tape
+from engine.errors import TensorRuntimeError
 from engine.kinds import kernel, made
-from engine.kinds.kernel import change
+from engine.kinds.composite import composite
 from engine.kinds.results import cast
-from engine.kinds.deriving import Recorder
-from engine.registry import F, function, method, ops
-from engine.tensor import Tensor, alias, kind_of
+from engine.modes import state
+from engine.overloads import first_that_binds
+from engine.registry import function, method, ops
+from engine.tensor import Tensor, alias, number
 
 if TYPE_CHECKING:
-    from engine.dtypes import DType
+    from engine.formats import MemoryFormat
     from engine.kinds import Made
-
-
-def _format(x: Tensor, memory_format: Any) -> Any:
-    name = str(memory_format).rpartition(".")[2] if memory_format is not None else "preserve_format"
-    if name == "contiguous_format" or name == "contiguous":
-        return layouts.contiguous(x.layout.shape)
-    if name.startswith("channels_last"):
-        return layouts.layout(x.layout.shape, layouts.channels_last_strides(x.layout.shape))
-    return layouts.preserved(x.layout)
+    from engine.parameter_types import Operand, Scalar
 
 
 @kernel(vjp=lambda g: g, out=False, example="clone(tensor([1., 2.]))")
-def clone(input: Tensor, *, memory_format: Any = None) -> Made:
-    """A copy of its own memory; dense strides are kept."""
-    return made(input.dtype, _format(input, memory_format), lambda xp: xp.array(input.array))
+def clone(input: Tensor, *, memory_format: MemoryFormat | None = None) -> Made:
+    """A copy of its own memory; dense strides are kept unless a format is named."""
+    layout = formats.with_format(input.layout, memory_format)
+    return made(input.dtype, layout, lambda xp: xp.array(input.array))
 
 
-@method("detach")
-@function("detach")
-def detach(x: Tensor) -> Tensor:
+@composite(out=False, example="tensor([1., 2.], requires_grad=True).detach()")
+def detach(input: Tensor) -> Tensor:
     """The same memory, unknown to the graph; in-place changes are seen on both sides."""
-    return alias(x)
+    return alias(input)
 
 
-@kernel(vjp={"src": lambda g, src_dtype: g}, function=False, method=False, inplace=True, out=False, node="CopyBackwards", name="copy")
-def copy(input: Tensor, src: Tensor, non_blocking: bool = False) -> Made:
+@method("detach_")
+@function("detach_")
+def detach_(x: Tensor) -> Tensor:
+    """Cut the tensor itself out of the graph: it becomes a leaf that requires no gradient."""
+    if x.base is not None:
+        raise TensorRuntimeError(
+            "Can't detach views in-place. Use detach() instead. If you are using "
+            "DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as "
+            "True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
+            "these gradients. To fix this error, please refer to the Optimizer.zero_grad() "
+            "function in torch/optim/optimizer.py as a solution."
+        )
+    if x.ag is not None:
+        x.ag.requires_grad, x.ag.node, x.ag.nr = False, None, 0
+    return x
+
+
+def _copied(g: Tensor, src_dtype: Any) -> Tensor:
+    return g
+
+
+@kernel(
+    vjp={"input": lambda g: g.new_zeros(g.layout.shape), "src": _copied},
+    function=False,
+    method=False,
+    inplace=True,
+    out=False,
+    node="CopyBackwards",
+    name="copy",
+    example="zeros(2, 2).copy_(tensor([1, 2]))",
+)
+def copy(input: Tensor, src: Operand, non_blocking: bool = False) -> Made:
     """The elements of ``src``, broadcast and converted to the tensor's own shape and dtype."""
-    return made(input.dtype, input.layout, lambda xp: xp.broadcast_to(cast(src.array, input.kind), input.layout.shape))
+    if not isinstance(src, Tensor):
+        stored = scalars.element(src, input.dtype)
+        return made(input.dtype, input.layout, lambda xp: xp.full(input.layout.shape, stored))
+    shape = _broadcast(input, src)
+    return made(
+        input.dtype,
+        input.layout if shape == input.layout.shape else shape,
+        lambda xp: xp.broadcast_to(cast(src.array, input.kind), shape),
+    )
 
 
-@method("contiguous")
-def contiguous(x: Tensor, memory_format: Any = None) -> Tensor:
-    """The tensor itself where it is row-major already, else a copy that is."""
-    return x if x.layout.contiguous else x.clone(memory_format="contiguous")
+def _broadcast(x: Tensor, src: Tensor) -> tuple[int, ...]:
+    from engine.layout import broadcast_shapes
+
+    return broadcast_shapes(x.layout.shape, src.layout.shape)
 
 
-@kernel(vjp=lambda g, input_dtype: g.to(input_dtype), function=False, method=False, out=False, node="ToCopyBackward0", name="_to_copy")
-def _to_copy(input: Tensor, dtype: DType) -> Made:
-    return made(dtype, layouts.preserved(input.layout), lambda xp: cast(input.array, kind_of(dtype, input.device)))
+@composite(function=False, out=False, view="sometimes", example="zeros(2, 3).t().contiguous()")
+def contiguous(input: Tensor, memory_format: MemoryFormat = formats.contiguous_format) -> Tensor:
+    """The tensor itself where it lies in that format already, else a copy that does."""
+    if formats.has_format(input.layout, memory_format):
+        return input
+    return input.clone(memory_format=memory_format)
 
 
-@method("to")
-def to(x: Tensor, dtype: Any) -> Tensor:
-    """The tensor in another dtype; itself where nothing changes."""
-    return x if x.dtype is dtype else ops["_to_copy"].function(x, dtype)
+@kernel(
+    vjp={"input": lambda g: g.new_zeros(g.layout.shape)},
+    function=False,
+    method=False,
+    inplace=True,
+    out=False,
+    node="FillBackward2",
+    name="_fill_number",
+)
+def _fill_number(input: Tensor, value: Scalar) -> Made:
+    stored = scalars.element(value, input.dtype)
+    return made(input.dtype, input.layout, lambda xp: xp.full(input.layout.shape, stored))
+
+
+@kernel(
+    vjp={"input": lambda g: g.new_zeros(g.layout.shape), "value": lambda g: g.sum()},
+    function=False,
+    method=False,
+    inplace=True,
+    out=False,
+    node="FillBackward3",
+    name="_fill_tensor",
+)
+def _fill_tensor(input: Tensor, value: Tensor) -> Made:
+    _check_value(value)
+    return made(
+        input.dtype,
+        input.layout,
+        lambda xp: xp.broadcast_to(cast(value.array, input.kind), input.layout.shape),
+    )
+
+
+@kernel(
+    vjp={"input": lambda g: g.new_zeros(g.layout.shape)},
+    function=False,
+    method=False,
+    node="FillBackward0",
+    name="_filled_number",
+)
+def _filled_number(input: Tensor, value: Scalar) -> Made:
+    stored = scalars.element(value, input.dtype)
+    layout = formats.with_format(input.layout, None)
+    return made(input.dtype, layout, lambda xp: xp.full(layout.shape, stored))
+
+
+@kernel(
+    vjp={"input": lambda g: g.new_zeros(g.layout.shape), "value": lambda g: g.sum()},
+    function=False,
+    method=False,
+    node="FillBackward1",
+    name="_filled_tensor",
+)
+def _filled_tensor(input: Tensor, value: Tensor) -> Made:
+    _check_value(value)
+    layout = formats.with_format(input.layout, None)
+    return made(
+        input.dtype,
+        layout,
+        lambda xp: xp.broadcast_to(cast(value.array, input.kind), layout.shape),
+    )
+
+
+def _check_value(value: Tensor) -> None:
+    if value.layout.ndim:
+        raise TensorRuntimeError(
+            "fill_ only supports 0-dimension value tensor but got tensor with "
+            f"{value.layout.ndim} dimensions."
+        )
+
+
+_FILL_TEXTS = ("(Tensor value)", "(Number value)")
+_FILL_FUNCTION_TEXTS = ("(Tensor input, Tensor value)", "(Tensor input, Number value)")
+
+
+@function("fill")
+def fill(*args: Any, **kwargs: Any) -> Tensor:
+    """A tensor like ``input`` of one value, a number or a 0-d tensor (which gets the sum of the
+    gradient)."""
+    candidates = [ops["_filled_tensor"].function, ops["_filled_number"].function]
+    found: Tensor = first_that_binds("fill", candidates, args, kwargs, _FILL_FUNCTION_TEXTS)
+    return found
+
+
+@function("fill_")
+@method("fill_")
+def fill_(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """Set every element to one value, a number or a 0-d tensor."""
+    if len(args) == 1 and not kwargs and not (state.grad and tape.requires_grad(x)):
+        return _filled_in_place(x, args[0])
+    candidates = [_in_place(name) for name in ("_fill_tensor", "_fill_number")]
+    found: Tensor = first_that_binds("fill_", candidates, (x, *args), kwargs, _FILL_TEXTS)
+    return found
+
+
+def _in_place(name: str) -> Any:
+    op = ops[name]
+    assert op.build_inplace is not None
+    return op.build_inplace(op)
+
+
+def _filled_in_place(x: Tensor, value: Any) -> Tensor:
+    """Without a record: elements that share memory may be filled, too."""
+    if isinstance(value, Tensor):
+        if tape.requires_grad(value) and state.grad:
+            return _in_place("_fill_tensor")(x, value)  # type: ignore[no-any-return]
+        _check_value(value)
+        if value.array is None:
+            tape.bump(x)
+            return x
+        stored = cast(value.array, x.kind)
+    elif isinstance(value, (int, float, complex)):
+        stored = scalars.element(value, x.dtype)
+    else:
+        return first_that_binds(  # type: ignore[no-any-return]
+            "fill_", [_in_place("_fill_number")], (x, value), {}, _FILL_TEXTS
+        )
+    tape.check_inplace(x, False)
+    if x.array is not None:
+        x.array[...] = stored
+    tape.bump(x)
+    return x
+
+
+@kernel(
+    vjp={"input": lambda g: g.new_zeros(g.layout.shape)},
+    function=False,
+    method=False,
+    inplace=True,
+    out=False,
+    node="ZeroBackward0",
+    name="_zero",
+)
+def _zero(input: Tensor) -> Made:
+    return made(input.dtype, input.layout, lambda xp: xp.zeros(input.layout.shape, input.dtype.np))
+
+
+@function("zero_")
+@method("zero_")
+def zero_(x: Tensor) -> Tensor:
+    """Set every element to zero."""
+    if state.grad and tape.requires_grad(x):
+        return _in_place("_zero")(x)  # type: ignore[no-any-return]
+    return _filled_in_place(x, 0)
+
+
+@function("fill_diagonal_")
+@method("fill_diagonal_")
+def fill_diagonal_(x: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+    """Set the main diagonal; ``wrap`` starts again below a tall matrix's last row."""
+    if x.layout.ndim < 2:
+        raise TensorRuntimeError("dimensions must larger than 1")
+    shape = x.layout.shape
+    if len(shape) > 2 and len(set(shape)) > 1:
+        raise TensorRuntimeError("all dimensions of input must be of equal length")
+    if isinstance(fill_value, Tensor):
+        fill_value = number(fill_value)
+    size = min(shape)
+    step = sum(x.layout.strides)
+    if size:
+        x.as_strided((size,), (step,), x.offset).fill_(fill_value)
+    rows, columns = shape[0], shape[1]
+    if wrap and len(shape) == 2 and rows > columns + 1:
+        start = x.layout.strides[0] * (columns + 1)
+        count = (rows * columns - size * (columns + 1) + columns) // (columns + 1)
+        if count > 0:
+            x.as_strided((count,), (step,), x.offset + start).fill_(fill_value)
+    return x

@@ -1,233 +1,203 @@
-"""Making tensors from numbers, lists and sizes."""
+"""Tensors of one value: zeros, ones, full, empty, their twins for another tensor's geometry."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from engine import device as devices
-from engine import dtypes
+from engine import formats, scalars
 from engine import layout as layouts
-from engine.errors import AutogradError, TensorRuntimeError, TensorTypeError, TensorValueError
-from engine.kinds.results import cast, result
+from engine.errors import TensorRuntimeError
+from engine.kinds.creation import creation
+from engine.kinds.kernel import made
+from engine.kinds.sizes import check_sizes, check_storage
 from engine.modes import state
-from engine.registry import function, method
-from engine.signature import Parameter, bind, parameters_of
-from engine.storage import allocate
-from engine.tensor import Autograd, Tensor, kind_of
+from engine.tensor import kind_of
 
 if TYPE_CHECKING:
-    from engine.device import Device
     from engine.dtypes import DType
+    from engine.formats import MemoryFormat
+    from engine.kinds import Made
     from engine.layout import Layout
+    from engine.parameter_types import Scalar, Shape, Size
+    from engine.tensor import Tensor
 
 
-def default_device() -> Device:
-    """The device of new tensors when none is named."""
-    return state.default_device or devices.cpu
+def _zeros(dtype: DType, layout: Layout) -> Made:
+    return made(dtype, layout, lambda xp: xp.zeros(layout.shape, dtype.np))
 
 
-def new_tensor(array: Any, dtype: DType, device: Device, layout: Layout, requires_grad: bool) -> Tensor:
-    """A leaf over ``array``. Raises AutogradError for a dtype that cannot require gradients."""
-    t = result(None if device is devices.meta else array, kind_of(dtype, device), layout)
-    if requires_grad:
-        check_differentiable(dtype)
-        t.ag = Autograd(True)
-    return t
+def _ones(dtype: DType, layout: Layout) -> Made:
+    return made(dtype, layout, lambda xp: xp.ones(layout.shape, dtype.np))
 
 
-def check_differentiable(dtype: DType) -> None:
-    """Refuse gradients for integers and booleans."""
-    if dtype.category < dtypes.FLOAT:
-        raise AutogradError(
-            "Only Tensors of floating point and complex dtype can require gradients"
-        )
+def _empty(dtype: DType, layout: Layout) -> Made:
+    from engine.storage import allocate
+
+    return made(dtype, layout, lambda xp: allocate(kind_of(dtype), layout))
 
 
-def check_size(size: tuple[int, ...], name: str) -> tuple[int, ...]:
-    """Refuse negative sizes."""
-    for n in size:
-        if n < 0:
-            raise TensorRuntimeError(f"{name}: Dimension size must be non-negative.")
-    return size
+def _full(dtype: DType, layout: Layout, value: Any) -> Made:
+    stored = scalars.element(value, dtype)
+    return made(dtype, layout, lambda xp: xp.full(layout.shape, stored, dtype.np))
 
 
-def filled(size: tuple[int, ...], value: Any, dtype: DType, device: Device, requires_grad: bool) -> Tensor:
-    """A contiguous tensor of one value."""
-    layout = layouts.contiguous(size)
-    array = None
-    if device is not devices.meta:
-        array = allocate(kind_of(dtype, device), layout)
-        if value is not None:
-            array[...] = value
-    return new_tensor(array, dtype, device, layout, requires_grad)
+@creation(method=False, example="zeros(2, 3)")
+def zeros(size: Size, *, dtype: DType | None = None) -> Made:
+    """Zeros."""
+    if any(n < 0 for n in size):
+        raise TensorRuntimeError("zeros: Dimension size must be non-negative.")
+    found = dtype or state.default_dtype
+    return _zeros(found, check_sizes(size, found))
 
 
-def _creator(name: str, value: Any) -> None:
-    def body(
-        size: Size,
-        *,
-        out: Tensor | None = None,
-        dtype: DType | None = None,
-        layout: Any = None,
-        device: Device | None = None,
-        pin_memory: bool = False,
-        requires_grad: bool = False,
-        memory_format: Any = None,
-    ) -> Tensor:
-        raise AssertionError("bound, not called")
-
-    parameters = parameters_of(body)
-
-    def call(*args: Any, **kwargs: Any) -> Tensor:
-        size, out, dtype, _, device, _, requires_grad, _ = bind(name, parameters, args, kwargs)
-        target = devices.require(device) if device is not None else default_device()
-        y = filled(check_size(size, name), value, dtype or state.default_dtype, target, requires_grad)
-        if out is not None:
-            from engine.kinds.results import store_out
-
-            return store_out(out, y, name)
-        return y
-
-    call.__name__ = name
-    function(name)(call)
+@creation(method=False, example="ones(2, 3)")
+def ones(size: Size, *, dtype: DType | None = None) -> Made:
+    """Ones."""
+    found = dtype or state.default_dtype
+    return _ones(found, check_sizes(size, found))
 
 
-_creator("zeros", 0)
-_creator("ones", 1)
-_creator("empty", None)
+@creation(method=False, example="empty(2, 3).shape")
+def empty(
+    size: Size, *, dtype: DType | None = None, memory_format: MemoryFormat | None = None
+) -> Made:
+    """A tensor whose elements are whatever was in its memory."""
+    found = dtype or state.default_dtype
+    layout = check_sizes(size, found)
+    if memory_format is not None:
+        layout = formats.of_shape(layout.shape, memory_format)
+    return _empty(found, layout)
 
 
-def infer(value: Any) -> tuple[tuple[int, ...], DType]:
-    """Shape and dtype of nested lists of numbers, as ``torch.tensor`` infers them."""
-    raise NotImplementedError
+@creation(method=False, example="full((2, 3), 7.)")
+def full(size: Shape, fill_value: Scalar, *, dtype: DType | None = None) -> Made:
+    """One number everywhere; without ``dtype`` the number's kind tells the dtype."""
+    scalars.check_width(fill_value)
+    found = dtype or scalars.number_dtype(fill_value)
+    return _full(found, check_sizes(size, found), fill_value)
 
 
-@function("tensor")
-def tensor(*args: Any, **kwargs: Any) -> Tensor:
-    """A tensor from a number or nested lists of numbers; the data is copied.
-
-    dtype is inferred (float → default dtype, int → int64, bool → bool, complex). Raises
-    ValueError for ragged lists.
-    """
-    data, dtype, device, requires_grad, _ = bind("tensor", _TENSOR, args, kwargs)
-    target = devices.require(device) if device is not None else default_device()
-    array, found = array_of(data, dtype)
-    return new_tensor(array, found, target, layouts.contiguous(array.shape), requires_grad)
+@creation(method=False, example="scalar_tensor(3)")
+def scalar_tensor(s: Scalar, *, dtype: DType | None = None) -> Made:
+    """A 0-d tensor of the default dtype, or of ``dtype``."""
+    return _full(dtype or state.default_dtype, layouts.contiguous(()), s)
 
 
-def _tensor_signature(
-    data: Any,
+@creation(method=False, out=False, example="zeros_like(tensor([1, 2]))")
+def zeros_like(
+    input: Tensor, *, dtype: DType | None = None, memory_format: MemoryFormat | None = None
+) -> Made:
+    """Zeros of the tensor's shape, dtype and device; dense strides are kept."""
+    return _zeros(dtype or input.dtype, formats.with_format(input.layout, memory_format))
+
+
+@creation(method=False, out=False, example="ones_like(tensor([1, 2]))")
+def ones_like(
+    input: Tensor, *, dtype: DType | None = None, memory_format: MemoryFormat | None = None
+) -> Made:
+    """Ones of the tensor's shape, dtype and device; dense strides are kept."""
+    return _ones(dtype or input.dtype, formats.with_format(input.layout, memory_format))
+
+
+@creation(method=False, out=False, example="empty_like(tensor([1, 2])).shape")
+def empty_like(
+    input: Tensor, *, dtype: DType | None = None, memory_format: MemoryFormat | None = None
+) -> Made:
+    """Uninitialised, of the tensor's shape, dtype and device; dense strides are kept."""
+    return _empty(dtype or input.dtype, formats.with_format(input.layout, memory_format))
+
+
+@creation(method=False, out=False, example="full_like(tensor([1, 2]), 7)")
+def full_like(
+    input: Tensor,
+    fill_value: Scalar,
     *,
     dtype: DType | None = None,
-    device: Device | None = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-) -> None: ...
+    memory_format: MemoryFormat | None = None,
+) -> Made:
+    """One number everywhere, in the tensor's shape, dtype and device."""
+    layout = formats.with_format(input.layout, memory_format)
+    return _full(dtype or input.dtype, layout, fill_value)
 
 
-_TENSOR: tuple[Parameter, ...] = parameters_of(_tensor_signature)
-
-
-def array_of(data: Any, dtype: DType | None) -> tuple[Any, DType]:
-    """An array of its own holding ``data`` (number, nested sequences, tensors), and its dtype."""
-    if isinstance(data, Tensor):
-        wanted = dtype or data.dtype
-        if data.array is None:
-            raise TensorRuntimeError("cannot copy the data of a meta tensor")
-        return np.array(cast(data.array, kind_of(wanted)), order="C"), wanted
-    found = dtype or sequence_dtype(data)
-    kind = kind_of(found)
-    shape = sequence_shape(data)
-    flat = np.array(list(_flatten(data, shape, 0)), _READ_AS[found.category])
-    if found.name == "uint64":
-        flat = np.array(list(_flatten(data, shape, 0)), np.uint64)
-    array = cast(flat, kind) if flat.dtype != kind.np else flat
-    return array.reshape(shape), found
-
-
-_READ_AS = {dtypes.BOOL: np.float64, dtypes.INT: np.int64, dtypes.FLOAT: np.float64, dtypes.COMPLEX: np.complex128}
-
-
-def sequence_shape(data: Any) -> tuple[int, ...]:
-    """The shape told by the first element at each depth."""
-    shape = []
-    while isinstance(data, (list, tuple)):
-        shape.append(len(data))
-        if not data:
-            break
-        data = data[0]
-    if isinstance(data, Tensor):
-        shape.extend(data.layout.shape)
-    return tuple(shape)
-
-
-def _flatten(data: Any, shape: tuple[int, ...], depth: int) -> Any:
-    if depth == len(shape):
-        if isinstance(data, Tensor):
-            yield data.array.item()
-            return
-        if isinstance(data, (list, tuple)) or not isinstance(data, (int, float, complex)):
-            raise TensorTypeError(f"must be real number, not {type(data).__name__}")
-        yield data
-        return
-    if isinstance(data, Tensor):
-        for item in data.array.reshape(-1).tolist():
-            yield item
-        return
-    if not isinstance(data, (list, tuple)):
-        raise TensorTypeError(f"not a sequence")
-    if len(data) != shape[depth]:
-        raise TensorValueError(
-            f"expected sequence of length {shape[depth]} at dim {depth} (got {len(data)})"
-        )
-    for item in data:
-        yield from _flatten(item, shape, depth + 1)
-
-
-def sequence_dtype(data: Any) -> DType:
-    """The dtype of nested numbers: the highest category found; floats give the default dtype."""
-    found = _highest(data)
-    return found if found is not None else state.default_dtype
-
-
-def _highest(data: Any) -> DType | None:
-    kind = data.__class__
-    if kind is float:
-        return state.default_dtype
-    if kind is bool:
-        return dtypes.bool_
-    if kind is int:
-        return dtypes.int64
-    if kind is complex:
-        return dtypes.complex_of(state.default_dtype)
-    if isinstance(data, Tensor):
-        return data.dtype
-    if isinstance(data, (list, tuple)):
-        best: DType | None = None
-        for item in data:
-            found = _highest(item)
-            if found is not None:
-                best = found if best is None or best is found else dtypes.promote(best, found)
-        return best
-    raise TensorRuntimeError(f"Could not infer dtype of {kind.__name__}")
-
-
-@method("new_zeros")
-def new_zeros(x: Tensor, size: Any, **kwargs: Any) -> Tensor:
+@creation(function=False, out=False, example="tensor([1, 2]).new_zeros(3)")
+def new_zeros(input: Tensor, size: Size, *, dtype: DType | None = None) -> Made:
     """Zeros of the tensor's dtype and device."""
-    return filled(tuple(size), 0, x.dtype, x.device, False)
+    found = dtype or input.dtype
+    return _zeros(found, check_sizes(size, found))
 
 
-@method("new_ones")
-def new_ones(x: Tensor, size: Any, **kwargs: Any) -> Tensor:
+@creation(function=False, out=False, example="tensor([1, 2]).new_ones(3)")
+def new_ones(input: Tensor, size: Size, *, dtype: DType | None = None) -> Made:
     """Ones of the tensor's dtype and device."""
-    return filled(tuple(size), 1, x.dtype, x.device, False)
+    found = dtype or input.dtype
+    return _ones(found, check_sizes(size, found))
 
 
-@method("new_empty_strided")
-def new_empty_strided(x: Tensor, size: Any, stride: Any) -> Tensor:
-    """An uninitialised tensor of that geometry with the tensor's dtype and device."""
-    layout = layouts.layout(tuple(size), tuple(stride))
-    return new_tensor(allocate(x.kind, layout), x.dtype, x.device, layout, False)
+@creation(function=False, out=False, example="tensor([1, 2]).new_empty(3).shape")
+def new_empty(input: Tensor, size: Size, *, dtype: DType | None = None) -> Made:
+    """Uninitialised, of the tensor's dtype and device."""
+    found = dtype or input.dtype
+    return _empty(found, check_sizes(size, found))
+
+
+@creation(function=False, out=False, example="tensor([1, 2]).new_full((3,), 7)")
+def new_full(input: Tensor, size: Shape, fill_value: Scalar, *, dtype: DType | None = None) -> Made:
+    """One number everywhere, in the tensor's dtype and device."""
+    found = dtype or input.dtype
+    return _full(found, check_sizes(size, found), fill_value)
+
+
+@creation(
+    function=False, out=False, example="tensor(1.).new_empty_strided((2, 3), (1, 2)).stride()"
+)
+def new_empty_strided(
+    input: Tensor, size: Shape, stride: Shape, *, dtype: DType | None = None
+) -> Made:
+    """Uninitialised, of that shape and strides, of the tensor's dtype and device."""
+    return _strided(size, stride, dtype or input.dtype)
+
+
+@creation(method=False, out=False, example="empty_strided((2, 3), (1, 2)).stride()")
+def empty_strided(size: Shape, stride: Shape, *, dtype: DType | None = None) -> Made:
+    """Uninitialised, of that shape and strides (in elements)."""
+    return _strided(size, stride, dtype or state.default_dtype)
+
+
+def _strided(size: tuple[int, ...], stride: tuple[int, ...], dtype: DType) -> Made:
+    check_sizes(size, dtype)
+    if len(size) != len(stride):
+        raise TensorRuntimeError(
+            f"dimensionality of sizes ({len(size)}) must match dimensionality of strides "
+            f"({len(stride)})"
+        )
+    layout = layouts.layout(size, stride)
+    if any(s < 0 for s in stride) or layout.span * dtype.itemsize >= 2**63:
+        raise TensorRuntimeError(
+            f"Storage size calculation overflowed with sizes={list(size)} and "
+            f"strides={list(stride)}"
+        )
+    return _empty(dtype, layout)
+
+
+@creation(method=False, out=False, example="empty_permuted((2, 3, 5), (1, 2, 0)).stride()")
+def empty_permuted(size: Shape, physical_layout: Shape, *, dtype: DType | None = None) -> Made:
+    """Uninitialised and dense; ``physical_layout`` lists the dimensions from outermost in."""
+    n = len(size)
+    if n != len(physical_layout):
+        raise TensorRuntimeError(
+            "Number of dimensions in size does not match the length of the physical_layout; "
+            f"i.e. len(size) = {n} is not equal to len(physical_layout) = {len(physical_layout)}"
+        )
+    for at, dim in enumerate(physical_layout):
+        if not 0 <= dim < n:
+            raise TensorRuntimeError(
+                f"Dimension out of range (expected to be between 0 and {n - 1}, but got {dim} at "
+                f"index {at}).  NB: negative dims not currently supported; file an issue if you "
+                "want it."
+            )
+        if dim in physical_layout[:at]:
+            raise TensorRuntimeError("Duplicate dim not allowed")
+    found = dtype or state.default_dtype
+    check_storage(size, found)
+    return _empty(found, layouts.layout(size, layouts.strides_along(size, physical_layout)))
