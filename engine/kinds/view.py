@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from engine import tape
+from engine.errors import EngineError
 from engine.kinds.deriving import Recorder
 from engine.kinds.record import make_op, parameters
 from engine.kinds.results import verify
@@ -35,6 +36,7 @@ def view(
     vjp: Any = None,
     inplace: bool = False,
     located: bool = False,
+    complain: Callable[..., None] | None = None,
     view: str = "always",
     **record: Any,
 ) -> Callable[[Any], Any]:
@@ -44,14 +46,15 @@ def view(
     gradient is written into zeros through the same view. ``inplace`` adds the twin that changes
     the tensor's own layout (``t_``, ``squeeze_``). ``located``: the body gets the tensor in
     place of its layout and gives (Layout, offset) or (Layout, offset, Kind), the offset counted
-    from the start of the storage in elements of the result.
+    from the start of the storage in elements of the result. ``complain(x, *arguments)`` may
+    raise a better error than the body, which sees no dtype, has raised.
     """
 
     def decorate(body: Any) -> Any:
         return make_op(
             body,
             "view",
-            _build_located if located else _build,
+            _build_located if located else lambda op: _build(op, complain),
             _build_inplace if inplace else None,
             vjp=vjp,
             inplace=inplace,
@@ -88,7 +91,9 @@ def make_view(
     return y
 
 
-def _recorded(recorder: Recorder | None, generic: Gradient, x: Tensor, y: Tensor, values: Sequence[Any]) -> None:
+def _recorded(
+    recorder: Recorder | None, generic: Gradient, x: Tensor, y: Tensor, values: Sequence[Any]
+) -> None:
     if recorder is not None:
         node = recorder.record(values, y)
         if node is None:
@@ -111,7 +116,9 @@ def _generic_gradient(op: Op) -> Gradient:
     return Gradient(op.node_name, apply)
 
 
-def _planned(body: Any, layout: Layout, name: str, arguments: tuple[Any, ...]) -> tuple[Layout, int]:
+def _planned(
+    body: Any, layout: Layout, name: str, arguments: tuple[Any, ...]
+) -> tuple[Layout, int]:
     memo = layout.memo
     key = (name, arguments)
     try:
@@ -134,7 +141,7 @@ def _plain_numbers(args: tuple[Any, ...]) -> bool:
     )
 
 
-def _build(op: Op) -> Any:
+def _build(op: Op, complain: Callable[..., None] | None = None) -> Any:
     body = op.body
     name = op.name
     ps = parameters(op)
@@ -147,7 +154,12 @@ def _build(op: Op) -> Any:
         values = bind(base_name, ps, args, kwargs)
         x = values[0]
         arguments = tuple(values[1:])
-        layout, move = _planned(body, x.layout, name, arguments)
+        try:
+            layout, move = _planned(body, x.layout, name, arguments)
+        except EngineError:
+            if complain is not None:
+                complain(x, *arguments)
+            raise
         return finish(x, layout, move, arguments)
 
     def finish(x: Tensor, layout: Layout, move: int, arguments: tuple[Any, ...]) -> Tensor:

@@ -11,6 +11,7 @@ from engine.layout import wrap_dim
 
 if TYPE_CHECKING:
     from engine.kinds import Made
+    from engine.parameter_types import Dim
     from engine.tensor import Tensor
 
 

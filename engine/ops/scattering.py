@@ -12,6 +12,7 @@ from engine.layout import wrap_dim
 
 if TYPE_CHECKING:
     from engine.kinds import Made
+    from engine.parameter_types import Dim, Scalar
     from engine.tensor import Tensor
 
 
@@ -62,9 +63,7 @@ def _count_mismatch(name: str, count: int, along: int, d: int) -> TensorRuntimeE
     inplace=True,
     example="index_add(zeros(3), 0, tensor([0, 0]), tensor([1., 2.]))",
 )
-def index_add(
-    input: Tensor, dim: Dim, index: Tensor, source: Tensor, *, alpha: Scalar = 1
-) -> Made:
+def index_add(input: Tensor, dim: Dim, index: Tensor, source: Tensor, *, alpha: Scalar = 1) -> Made:
     """``input`` with ``alpha`` times the slices of ``source`` added at ``index`` along ``dim``.
 
     An index that comes twice adds twice.
