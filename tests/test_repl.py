@@ -221,7 +221,7 @@ class Terminal:
     def send(self, keys: str) -> None:
         os.write(self._leader, keys.encode())
 
-    def wait_for(self, text: str, seconds: float = 20) -> None:
+    def wait_for(self, text: str, seconds: float = 10) -> None:
         """Read until the text appears after what was seen before."""
         end = time.monotonic() + seconds
         start = len(self.seen)

@@ -31,7 +31,11 @@ class Completing(Completer):
         if commands.is_command(text):
             text = text.partition(" ")[2]
         for candidate in complete(text, len(text), self._names):
-            yield Completion(candidate.text, start_position=candidate.start - len(text))
+            yield Completion(
+                candidate.text,
+                start_position=candidate.start - len(text),
+                display_meta=candidate.kind,
+            )
 
 
 def _commands(typed: str) -> Iterable[Completion]:
