@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from engine.dtypes import INT
+from engine.errors import TensorTypeError
 from engine.kinds.pointwise import operator_function
 from engine.registry import methods, ops
 from engine.tensor import Tensor
@@ -27,7 +29,7 @@ _BINARY = {
     "rshift": "bitwise_right_shift",
 }
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
-_UNARY = {"neg": "neg", "abs": "abs", "invert": "bitwise_not"}
+_UNARY = {"neg": "neg", "abs": "abs"}
 
 
 def install() -> None:
@@ -38,6 +40,10 @@ def install() -> None:
         _tie(f"__i{dunder}__", lambda name=name: _inplace(name))
     for name in _COMPARISONS:
         _tie(f"__{name}__", lambda name=name: _function(name))
+    _tie("__rsub__", lambda: ops["rsub"].function)
+    _tie("__rtruediv__", lambda: _reciprocal_times)
+    _tie("__invert__", lambda: _invert)
+    _tie("__pos__", lambda: ops["positive"].function)
     for dunder, name in _UNARY.items():
         _tie(f"__{dunder}__", lambda name=name: ops[name].function)
 
@@ -70,6 +76,21 @@ def _reflected(call: Any) -> Any:
         return call(a, b)
 
     return reflected
+
+
+def _reciprocal_times(b: Tensor, a: Any) -> Any:
+    """A number divided by a tensor: PyTorch multiplies the reciprocal, and rounds twice."""
+    if not isinstance(a, (int, float, complex)):
+        return NotImplemented
+    return b.reciprocal() * a
+
+
+def _invert(x: Tensor) -> Any:
+    if x.dtype.category > INT:
+        raise TensorTypeError(
+            "~ (operator.invert) is only implemented on integer and Boolean-type tensors"
+        )
+    return x.bitwise_not()
 
 
 def _inplace(name: str) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from engine.kinds.composite import composite
 from engine.kinds.contraction import contraction
 from engine.kinds.kernel import Made, kernel, made, working
-from engine.kinds.pointwise import BOOL_OUT, DEFAULT, INT_TO_FLOAT, comparison, pointwise
+from engine.kinds.pointwise import BOOL_OUT, DEFAULT, INT_TO_FLOAT, comparison, pointwise, smooth
 from engine.kinds.reduction import reduction
 from engine.kinds.view import multi_view, view
 
@@ -22,6 +22,7 @@ __all__ = [
     "multi_view",
     "pointwise",
     "reduction",
+    "smooth",
     "view",
     "working",
 ]

@@ -17,6 +17,7 @@ from engine.errors import DtypeNotImplementedError
 from engine.kinds.deriving import Recorder
 from engine.kinds.record import make_op, parameters
 from engine.kinds.results import (
+    array_strides,
     cast,
     check_destination,
     check_partial_overlap,
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
     from engine.registry import Op
 
 _new = object.__new__
+
+# Operands up to this size are tried out to see how numpy lays out the result.
+_TRY_OUT = 1 << 14
 _NUMBERS: dict[type, Callable[[], DType]] = {
     bool: lambda: dtypes.bool_,
     int: lambda: dtypes.int64,
@@ -68,8 +72,8 @@ class _Rule:
     """The static part of one pointwise op, read from its record on first use."""
 
     __slots__ = (
-        "attributes", "count", "defaults", "kernel", "name", "op", "otherwise", "promote",
-        "promoted", "recorder", "stub",
+        "attributes", "check_number", "count", "defaults", "kernel", "name", "op", "otherwise", "promote",
+        "promoted", "quick", "recorder", "refuse", "stub",
         "takes", "ufunc",
     )  # fmt: skip
 
@@ -83,7 +87,7 @@ class _Rule:
 class Plan:
     """What to do with operands of certain kinds and layouts."""
 
-    __slots__ = ("compute", "kind", "layout", "numbers", "run")
+    __slots__ = ("check", "compute", "kind", "layout", "numbers", "run")
 
     def __init__(self, run: Any, kind: Kind, layout: Layout, compute: DType):
         self.run = run
@@ -91,6 +95,7 @@ class Plan:
         self.layout = layout
         self.compute = compute
         self.numbers: dict[Any, Any] = {}
+        self.check: Any = None
 
 
 def pointwise(
@@ -102,7 +107,9 @@ def pointwise(
     takes: str = "bifc",
     stub: str | None = None,
     promoted: tuple[str, ...] | None = None,
-    otherwise: str | None = None,
+    otherwise: Callable[..., tuple[str, tuple[Any, ...]] | None] | None = None,
+    refuse: Callable[..., None] | None = None,
+    check_number: Callable[[Any, DType], None] | None = None,
     inplace: bool = True,
     **record: Any,
 ) -> Callable[[Any], Any]:
@@ -113,8 +120,10 @@ def pointwise(
     everything else. ``promote`` maps the promoted dtype to (compute, result). ``takes`` lists the
     categories accepted: b, i, f, c, and u for the wide unsigned integers; others are refused
     with ``stub``'s name. ``promoted`` names the operands that take part in promotion (all).
-    ``otherwise`` names the op that takes over when an attribute is not its default, so that
-    the usual call keeps to the quick path.
+    ``otherwise(*values)`` gives the name and values of the op that does a call in this one's
+    stead (or None), so that the usual call keeps to the quick path. ``refuse(*operands)`` raises
+    for dtypes that do not go together, ``check_number(number, compute dtype)`` for a last
+    operand that is a number.
     """
 
     def decorate(body: Any) -> Any:
@@ -126,22 +135,27 @@ def pointwise(
             rule.kernel = kernel
             rule.promote = promote
             rule.takes = takes
-            rule.stub = stub or f"{rule.name}_cpu"
+            rule.stub = (stub or "{}_cpu").format(rule.name)
             ps = parameters(op)
             operands = [p for p in ps if p.kind in ("Tensor", "Operand") and not p.keyword_only]
             rule.count = len(operands)
             rule.promoted = tuple(promoted is None or p.name in promoted for p in operands)
             rule.otherwise = otherwise
+            rule.refuse = refuse
+            rule.check_number = check_number
+            rule.attributes = len(ps) - len(operands)
             rule.defaults = tuple(p.default for p in ps[len(operands) :])
-            rule.attributes = 0 if otherwise else len(ps) - len(operands)
+            rule.quick = not rule.attributes or (
+                otherwise is not None and all(p.kind != "Operand" or not p.optional for p in ps)
+            )
             rule.recorder = Recorder(op)
             return rule
 
         def build(op: Op) -> Any:
             rule = make_rule(op)
-            if rule.attributes == 0 and rule.count == 1:
+            if rule.quick and rule.count == 1:
                 return _unary(rule)
-            if rule.attributes == 0 and rule.count == 2:
+            if rule.quick and rule.count == 2:
                 return _binary(rule)
             return _general(rule)
 
@@ -156,6 +170,14 @@ def pointwise(
         )
 
     return decorate
+
+
+def smooth(**options: Any) -> Callable[[Any], Any]:
+    """A pointwise op of floating-point numbers: integers and booleans become floats first."""
+    options.setdefault("promote", INT_TO_FLOAT)
+    options.setdefault("takes", "bifcu")
+    options.setdefault("stub", "{}_vml_cpu")
+    return pointwise(**options)
 
 
 def comparison(**options: Any) -> Callable[[Any], Any]:
@@ -178,6 +200,8 @@ def _check_takes(rule: _Rule, common: DType) -> None:
 def make_plan(rule: _Rule, operands: list[Any], attributes: tuple[Any, ...]) -> Plan:
     """The plan for ``operands`` (tensors and numbers). Raises what PyTorch raises for them."""
     tensors = [t for t in operands if isinstance(t, Tensor)]
+    if rule.refuse is not None:
+        rule.refuse(*operands)
     device = common_device(rule.name, tensors)
     dimensioned, zero, numbers = [], [], []
     for t, counts in zip(operands, rule.promoted, strict=True):
@@ -199,7 +223,10 @@ def make_plan(rule: _Rule, operands: list[Any], attributes: tuple[Any, ...]) -> 
     layout = layouts.elementwise([t.layout for t in tensors], shape)
     kind = kind_of(final, device)
     run = _runner(rule, operands, attributes, compute, kind, layout)
-    return Plan(run, kind, layout, compute)
+    plan = Plan(run, kind, layout, compute)
+    if not isinstance(operands[-1], Tensor):
+        plan.check = rule.check_number
+    return plan
 
 
 def _runner(
@@ -214,7 +241,6 @@ def _runner(
     if kind.device.type == "meta":
         return lambda *arrays: None
     target = kind_of(compute, kind.device)
-    wanted = target.np
     converts = [
         counts and isinstance(t, Tensor) and t.kind.dtype is not compute
         for t, counts in zip(operands, rule.promoted, strict=True)
@@ -222,16 +248,17 @@ def _runner(
     xp = kind.xp
     kernel = rule.kernel
     fn = rule.ufunc if kernel is None else (lambda *arrays: kernel(xp, *arrays, *attributes))
-    plain = (
+    zero_dim = layout.ndim == 0
+    if (
         rule.ufunc is not None
         and not any(converts)
         and (kind.dtype is compute or rule.promote is BOOL_OUT)
-        and layout.plain
-        and all(not isinstance(t, Tensor) or t.layout.plain or t.layout.ndim == 0 for t in operands)
-    )
-    if plain:
-        return fn
-    zero_dim = layout.ndim == 0
+        and not kind.opaque
+    ):
+        if zero_dim and kind.device.type == "cpu":
+            return lambda *arrays: np.asarray(fn(*arrays))
+        if layout.plain and _left_alone(fn, operands, layout):
+            return fn
 
     def run(*arrays: Any) -> Any:
         ready = [
@@ -242,12 +269,24 @@ def _runner(
             value = np.asarray(value)
         return fit(value, kind, layout)
 
-    assert wanted is not None
     return run
+
+
+def _left_alone(fn: Any, operands: list[Any], layout: Layout) -> bool:
+    """Whether numpy by itself lays the result out as ``layout``: clear for operands that are
+    contiguous, tried out for small others."""
+    if all(not isinstance(t, Tensor) or t.layout.plain or t.layout.ndim == 0 for t in operands):
+        return True
+    if layout.numel > _TRY_OUT:
+        return False
+    value = fn(*[t.array if isinstance(t, Tensor) else np.zeros((), np.int8) for t in operands])
+    return array_strides(value) == layout.strides
 
 
 def _number_array(plan: Plan, value: Any) -> Any:
     """A Python number as a 0-d array of the plan's compute dtype; signed zeros are not cached."""
+    if plan.check is not None:
+        plan.check(value, plan.compute)
     xp = plan.kind.xp
     dtype = plan.compute.np
     if value.__class__ is int and plan.compute.category == dtypes.INT:
@@ -265,14 +304,12 @@ def _record(rule: _Rule, values: list[Any], y: Tensor) -> None:
         tape.attach(y, node)
 
 
-def _taken_over(rule: _Rule, values: list[Any]) -> Op | None:
-    """The op that does a call whose attributes are not the defaults (compared by identity)."""
+def _taken_over(rule: _Rule, values: list[Any]) -> tuple[Op, tuple[Any, ...]] | None:
+    """The op that does this call in the rule's stead, and its values."""
     if rule.otherwise is None:
         return None
-    for value, default in zip(values[rule.count :], rule.defaults, strict=True):
-        if value is not default:
-            return ops[rule.otherwise]
-    return None
+    found = rule.otherwise(*values)
+    return None if found is None else (ops[found[0]], found[1])
 
 
 def _as_tensors(rule: _Rule, values: list[Any]) -> list[Any]:
@@ -295,7 +332,7 @@ def _unary(rule: _Rule) -> Any:
         key = (x.kind, x.layout)
         plan = get(key)
         if plan is None:
-            plan = plans[key] = make_plan(rule, [x], ())
+            plan = plans[key] = make_plan(rule, [x], rule.defaults)
         y: Tensor = _new(Tensor)
         y.array = plan.run(x.array)
         y.kind = plan.kind
@@ -318,7 +355,7 @@ def _unary(rule: _Rule) -> Any:
         out = kwargs.pop("out", None)
         values = bind(name, ps, args, kwargs)
         other = _taken_over(rule, values)
-        y = apply(values[0]) if other is None else other.function(*values)
+        y = apply(values[0]) if other is None else other[0].function(*other[1])
         return y if out is None else store_out(out, y, name)
 
     return call
@@ -343,7 +380,7 @@ def _binary(rule: _Rule) -> Any:
             key = (a.kind, b.kind, a.layout, b.layout)
             plan = get(key)
             if plan is None:
-                plan = plans[key] = make_plan(rule, [a, b], ())
+                plan = plans[key] = make_plan(rule, [a, b], rule.defaults)
             y: Tensor = _new(Tensor)
             y.array = plan.run(a.array, b.array)
             y.kind = plan.kind
@@ -369,9 +406,10 @@ def _binary(rule: _Rule) -> Any:
         key = (x.kind, n.__class__, x.layout, reflected, state.default_dtype)
         plan = get(key)
         if plan is None:
-            if n.__class__ not in _NUMBERS:
+            if n.__class__ not in _NUMBERS or ps[not reflected].kind != "Operand":
                 return NotImplemented
-            plan = plans[key] = make_plan(rule, [n, x] if reflected else [x, n], ())
+            operands = [n, x] if reflected else [x, n]
+            plan = plans[key] = make_plan(rule, operands, rule.defaults)
         number = plan.numbers.get(n)
         if number is None:
             check_numbers(n)
@@ -403,7 +441,7 @@ def _binary(rule: _Rule) -> Any:
         out = kwargs.pop("out", None)
         values = bind(name, ps, args, kwargs)
         other = _taken_over(rule, values)
-        y = apply(*values[:2]) if other is None else other.function(*values)
+        y = apply(*values[:2]) if other is None else other[0].function(*other[1])
         if y is NotImplemented:
             y = apply(*_as_tensors(rule, values))
         return y if out is None else store_out(out, y, name)
@@ -425,6 +463,9 @@ def _general(rule: _Rule) -> Any:
         return y if out is None else store_out(out, y, name)
 
     def compute(values: list[Any]) -> Tensor:
+        other = _taken_over(rule, values)
+        if other is not None:
+            return other[0].function(*other[1])  # type: ignore[no-any-return]
         plan, arrays = planned(rule, plans, values[:count], tuple(values[count:]))
         y = result(plan.run(*arrays), plan.kind, plan.layout)
         if state.grad:
@@ -470,7 +511,7 @@ def _inplace(rule: _Rule) -> Any:
         values = bind(name, ps, args, kwargs)
         other = _taken_over(rule, values)
         if other is not None:
-            return methods[f"{other.name}_"](*values)
+            return methods[f"{other[0].name}_"](*other[1])
         x = values[0]
         operands, attributes = values[:count], tuple(values[count:])
         recorded = state.grad and any(
