@@ -56,6 +56,8 @@ def run(arguments: Sequence[str], environment: Environment | None = None) -> int
         from tensorcli import options
 
         request = options.parse(arguments)
+        if request is not None and not request.operands and _has_keyboard(environment):
+            request = None  # nobody types a program into `tensorcli run` by intention
     if request is None:
         from tensorcli import cli
 
@@ -64,13 +66,15 @@ def run(arguments: Sequence[str], environment: Environment | None = None) -> int
 
 
 def _execute(request: Request, environment: Environment | None) -> int:
-    if environment is None:
-        prepare_imports()
-    from tensorcli.execution import execute
+    if environment is not None:
+        from tensorcli.execution import execute
 
-    if environment is None:
-        settle_collector()
-    return execute(request, environment)
+        return execute(request, environment)
+    prepare_imports()
+    from tensorcli import execution, session  # noqa: F401 - the session's imports are the long ones
+
+    settle_collector()
+    return execution.execute(request)
 
 
 def _converse(environment: Environment | None) -> int:

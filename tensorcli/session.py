@@ -69,7 +69,7 @@ class Session:
         listener = Listener(self, emit, interactive, shows_last)
         limits.use(self._limits())
         modes.state.site = None
-        modes.state.warn = listener.warn
+        outer_warn, modes.state.warn = modes.state.warn, listener.warn
         try:
             with np.errstate(all="ignore"):
                 return self._run(text, file, listener)
@@ -83,7 +83,7 @@ class Session:
             diagnostic = Diagnostic("interrupted", "KeyboardInterrupt", "interrupted", place)
             return _ended(emit, diagnostic, text, ExitStatus.INTERRUPTED)
         finally:
-            modes.state.warn = None
+            modes.state.warn = outer_warn
 
     def _run(self, text: str, file: str | None, listener: Listener) -> int:
         """The ring around statements: errors of the program, and faults of ours."""

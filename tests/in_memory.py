@@ -20,7 +20,7 @@ class World:
         stream = Terminal if terminal else io.StringIO
         self.stdout, self.stderr = stream(), stream()
         self.environment = Environment(
-            stdin=io.TextIOWrapper(io.BytesIO(stdin)),
+            stdin=Terminal() if terminal else io.TextIOWrapper(io.BytesIO(stdin)),
             stdout=self.stdout,
             stderr=self.stderr,
             variables={"HOME": "/nowhere", "TERM": "dumb", **variables},

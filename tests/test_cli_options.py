@@ -10,6 +10,7 @@ import pytest
 from tensorcli import cli, entry, execution, options
 from tensorcli.environment import Environment
 from tensorcli.options import Request
+from tests.in_memory import World
 
 # Command lines of eval and run: what both parsers must make of them. None: wrong usage.
 LINES: list[tuple[list[str], Request | None]] = [
@@ -116,6 +117,12 @@ def test_wrong_usage_is_an_object_in_json() -> None:
     assert '"kind":"error"' in world.stdout.getvalue()
     assert '"code":"usage"' in world.stdout.getvalue()
     assert world.stderr.getvalue() == ""
+
+
+def test_run_without_a_file_does_not_wait_for_a_keyboard() -> None:
+    world = World(terminal=True)
+    assert world.run("run") == 2
+    assert world.err.startswith("UsageError: Missing argument")
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
