@@ -67,4 +67,5 @@ __all__ = [
     "views",
 ]
 
+registry.install()
 operators.install()

@@ -135,7 +135,7 @@ def over_memory(array: Any, dtype: DType, layout: layouts.Layout) -> Tensor:
     t.layout = layout
     t.base = None
     t.ag = None
-    t.storage = Storage(_buffer(array), layout.span * dtype.itemsize, kind.device)
+    t._storage = Storage(_buffer(array), layout.span * dtype.itemsize, kind.device)
     if state.inference:
         t.version = None
     return t
