@@ -63,6 +63,9 @@ def _run(
 
     edges: Any = [(*_target(root), g) for root, g in zip(roots, gradients, strict=True)]
     while True:
+        # A chain goes from node to node through ``only``; the heap is for where paths meet.
+        only: Any = None
+        value: Any = None
         for target, nr, g in edges:
             if target is None or g is None:
                 continue
@@ -74,26 +77,37 @@ def _run(
                 continue
             if needed is not None and id(target) not in needed:
                 continue
-            sequence = -target.sequence
-            entry = pending.get(sequence)
             if target.outputs is None:
                 if g.layout is not target.layout or g.kind is not target.kind:
                     g = fit(g, target.kind, target.layout)
-                if entry is None:
-                    pending[sequence] = [target, g]
-                    push(heap, sequence)
-                else:
-                    entry[1] = entry[1] + g
-                continue
+                if target is only:
+                    value = value + g
+                    continue
+                if only is None and not pending:
+                    only, value = target, g
+                    continue
+            if only is not None:
+                pending[-only.sequence] = [only, value]
+                push(heap, -only.sequence)
+                only = None
+            sequence = -target.sequence
+            entry = pending.get(sequence)
             if entry is None:
-                entry = pending[sequence] = [target, [None] * len(target.outputs)]
+                empty = None if target.outputs is None else [None] * len(target.outputs)
+                entry = pending[sequence] = [target, empty]
                 push(heap, sequence)
-            g = fit(g, *target.outputs[nr])
-            held = entry[1][nr]
-            entry[1][nr] = g if held is None else held + g
-        if not heap:
+            if target.outputs is None:
+                entry[1] = g if entry[1] is None else entry[1] + g
+            else:
+                g = fit(g, *target.outputs[nr])
+                held = entry[1][nr]
+                entry[1][nr] = g if held is None else held + g
+        if only is not None:
+            node, g = only, value
+        elif heap:
+            node, g = pending.pop(pop(heap))
+        else:
             break
-        node, g = pending.pop(pop(heap))
         if node.hooks is not None:
             g = _run_hooks(node, g)
         if captures is not None and captures.take(node, g):
@@ -101,7 +115,7 @@ def _run(
             continue
         state.site = node.site
         edges = zip(node.next, node.nr, node.gradient.apply(node, g), strict=False)
-        if not retain:
+        if not retain and node.saved:
             release(node)
     return _finish_leaves(leaves, captures, create, accumulate)
 
@@ -215,6 +229,9 @@ def add_to_leaf(leaf: Tensor, g: Tensor, create: bool) -> None:
         bump(held)
     else:
         held.add_(g)
+    if ag.after is not None:
+        for hook in list(ag.after.values()):
+            hook(leaf)
 
 
 def own(g: Tensor, leaf: Tensor) -> Tensor:
@@ -254,7 +271,7 @@ def _apply_hooks(hooks: Any, g: Tensor) -> Tensor:
     return g
 
 
-def implicit_gradient(root: Tensor, given: Tensor | None) -> Tensor:
+def implicit_gradient(root: Tensor, given: Tensor | None, at: int) -> Tensor:
     """The gradient to start from: ``given``, or one for a root with a single element."""
     if given is None:
         if root.layout.numel != 1:
@@ -267,8 +284,8 @@ def implicit_gradient(root: Tensor, given: Tensor | None) -> Tensor:
         return wrap(_one(root), root.kind, layouts.contiguous(root.layout.shape))
     if given.layout.shape != root.layout.shape:
         raise TensorRuntimeError(
-            f"Mismatch in shape: grad_output[0] has a shape of {given.shape} and output[0] has a "
-            f"shape of {root.shape}."
+            f"Mismatch in shape: grad_output[{at}] has a shape of {given.shape} and "
+            f"output[{at}] has a shape of {root.shape}."
         )
     return given
 

@@ -68,10 +68,13 @@ class Autograd:
     """What autograd knows of a tensor.
 
     A leaf that requires grad has ``node`` None. ``stamp`` is the version of the memory at which
-    a view's node was made. ``fresh_grad`` counts accumulations, for the gradient table.
+    a view's node was made. ``times`` counts accumulations, for the gradient table; ``hooks``
+    see a leaf's gradient before it is added to ``grad``, ``after`` the leaf afterwards.
     """
 
-    __slots__ = ("grad", "hooks", "node", "nr", "requires_grad", "retains", "stamp", "times")
+    __slots__ = (
+        "after", "grad", "hooks", "node", "nr", "requires_grad", "retains", "stamp", "times",
+    )  # fmt: skip
 
     def __init__(self, requires_grad: bool, node: Any = None, nr: int = 0):
         self.requires_grad = requires_grad
@@ -79,6 +82,7 @@ class Autograd:
         self.nr = nr
         self.grad: Tensor | None = None
         self.hooks: Any = None
+        self.after: Any = None
         self.retains = False
         self.stamp = 0
         self.times = 0
