@@ -26,6 +26,14 @@ if TYPE_CHECKING:
     Emit = Callable[[results.Result], None]
 
 
+class InternalFault(BaseException):
+    """A mistake of ours while a result was told; no exception of the language."""
+
+    def __init__(self, cause: Exception) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+
+
 class Session:
     """One person's names and modes. Making one puts the engine back to its first state.
 
@@ -93,6 +101,11 @@ class Session:
             program.run(self.names, listener)
         except Refused as refused:
             return _ended(listener.emit, refused.diagnostic, text, ExitStatus.INVALID)
+        except InternalFault as fault:
+            self._show_traceback()
+            return _ended(
+                listener.emit, fault_diagnostic(fault.cause, text), text, ExitStatus.ERROR
+            )
         except Exception as exc:
             self._show_traceback()
             status, diagnostic = _judged(exc, text, started=program is not None)
@@ -129,10 +142,12 @@ class Listener:
     def value(self, value: object, statement: Emitted) -> None:
         try:
             self._value(value, statement)
-        except ValueError as exc:
-            # An integer of more digits than Python is willing to write: the program's mistake.
-            attach(exc, statement.source, statement.node.value)
-            raise
+        except Exception as exc:
+            if isinstance(exc, ValueError) and "integer string conversion" in str(exc):
+                # More digits than Python is willing to write: the program's mistake.
+                attach(exc, statement.source, statement.node.value)
+                raise
+            raise InternalFault(exc) from exc
 
     def _value(self, value: object, statement: Emitted) -> None:
         line = statement.line
@@ -171,10 +186,16 @@ class Listener:
         self.emit(gradients.explain(self._session.names, line, asked=False))
 
     def print(self, text: str, line: int) -> None:
-        self.emit(results.PrintResult(text, line))
+        try:
+            self.emit(results.PrintResult(text, line))
+        except Exception as exc:
+            raise InternalFault(exc) from exc
 
     def warn(self, message: str, category: str) -> None:
-        self.emit(results.WarningResult(message, line_running()))
+        try:
+            self.emit(results.WarningResult(message, line_running()))
+        except Exception as exc:
+            raise InternalFault(exc) from exc
 
     def _is_shown(self, statement: Emitted) -> bool:
         show = self._session.settings.show
@@ -219,6 +240,12 @@ def time_limit_diagnostic(seconds: float | None, text: str) -> Diagnostic:
     return limit_diagnostic("time", f"ran longer than {seconds:g} s", place_running(text))
 
 
+def fault_diagnostic(fault: Exception, text: str) -> Diagnostic:
+    """What is said of a mistake of ours: one sentence, and the line that brought it to light."""
+    what = f"internal fault: {type(fault).__name__}: {fault}"
+    return Diagnostic("internal", "InternalError", what, place_running(text))
+
+
 def _judged(exc: Exception, text: str, started: bool) -> tuple[ExitStatus, Diagnostic]:
     """The exit status and the diagnostic of an exception that ended a program."""
     from tensorcli.explain import raised
@@ -229,8 +256,7 @@ def _judged(exc: Exception, text: str, started: bool) -> tuple[ExitStatus, Diagn
     diagnostic = raised.diagnostic_of(exc)
     if not started or diagnostic.span is None:
         # No node of the program noted it: it did not come from the program.
-        what = f"internal fault: {type(exc).__name__}: {exc}"
-        return ExitStatus.ERROR, Diagnostic("internal", "InternalError", what, diagnostic.span)
+        return ExitStatus.ERROR, fault_diagnostic(exc, text)
     failed_check = type(exc) is AssertionError
     return (ExitStatus.ASSERTION if failed_check else ExitStatus.ERROR), diagnostic
 

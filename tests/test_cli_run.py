@@ -171,7 +171,8 @@ def test_integers_too_long_to_write_are_the_programs_mistake() -> None:
 
 
 def test_faults_of_ours_are_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tensorcli import session
+    from tensorcli import results, session
+    from tensorcli.render import plain
 
     def broken(*arguments: object) -> None:
         raise KeyError("inside")
@@ -180,6 +181,11 @@ def test_faults_of_ours_are_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World()
     assert world.run("eval", "1") == 1
     assert world.err == "InternalError: internal fault: KeyError: 'inside'\n"
+    monkeypatch.undo()
+    monkeypatch.delitem(plain.TEXTS, results.ValueResult)
+    world = World()
+    assert world.run("eval", "try:", "    1", "except Exception:", "    pass") == 1
+    assert world.err.startswith("InternalError: internal fault: KeyError")
     world = World(TENSORCLI_DEBUG="1")
     assert world.run("eval", "1") == 1
     assert "Traceback" in world.err
