@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from engine.modes import state
-from tensorcli.language import attributes, contexts, errors, functions, names
+from tensorcli.language import attributes, contexts, errors, functions, names, namespaces
 from tensorcli.language.forms import Form, visible_names
 from tensorcli.language.program import compile_program
 from tensorcli.language.running import Emitted
@@ -272,3 +272,23 @@ def test_torch_is_a_module_and_bare_names() -> None:
 def test_builtins_keep_pythons_meaning() -> None:
     _, scope = run("x = sum([1, 2]), max(1, 2), abs(-1), all([1]), any([0]), round(1.5), pow(2, 3)")
     assert scope["x"] == (3, 2, 1, True, False, 2, 8)
+
+
+def test_every_clash_of_a_builtin_with_torch_is_pythons() -> None:
+    torch = torch_table()
+    clashes = sorted(name for name in names.BUILTINS if name in torch)
+    assert {"abs", "all", "any", "max", "min", "pow", "round", "sum", "float", "int"} & set(clashes)
+    for name in clashes:
+        assert names.lookup(name) is names.BUILTINS[name]
+        assert torch[name] is not names.BUILTINS[name]
+
+
+def torch_table() -> Any:
+    namespace = namespaces.module("torch")
+    assert namespace is not None
+    return namespace.table
+
+
+def test_an_explanations_name_is_torchs_after_a_dot() -> None:
+    for name in names.SPECIAL_FORMS:
+        assert names.lookup(name) is names.MISSING

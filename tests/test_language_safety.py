@@ -227,3 +227,20 @@ def test_deep_values_die_quietly() -> None:
     run("t = ()\nfor i in range(100000): t = (t,)\nt = 0")
     run("f = None\nfor i in range(100000): f = (lambda g: (lambda: g))(f)\nf = 0")
     run("x = []\nfor i in range(100000): x = [x.append]\nx = 0")
+
+
+def test_an_interrupt_is_no_exception_of_the_language() -> None:
+    from tensorcli.language.attributes import Method
+
+    def interrupt(_: object) -> None:
+        raise KeyboardInterrupt
+
+    program = compile_program(
+        "def f():\n  try:\n    stop()\n  except:\n    log.append(1)\n"
+        "  finally:\n    log.append(2)\nf()"
+    )
+    scope: dict[str, Any] = {"stop": Method(None, "stop", interrupt), "log": []}
+    with pytest.raises(KeyboardInterrupt):
+        program.run(scope, Silence())
+    assert scope["log"] == []
+    assert limits.meter().depth == 0
