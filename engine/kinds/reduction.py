@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from engine import dtypes, tape
 from engine import layout as layouts
-from engine.errors import DtypeNotImplementedError, TensorIndexError
+from engine.errors import DtypeNotImplementedError, TensorIndexError, TensorRuntimeError
 from engine.kinds.deriving import Recorder
 from engine.kinds.record import make_op, parameters
 from engine.kinds.results import cast, result, store_out
 from engine.layout import wrap_dims
 from engine.modes import state
-from engine.signature import bind
+from engine.overloads import bind_overloaded, no_overload
+from engine.signature import REQUIRED
 from engine.tensor import Kind, Tensor, kind_of
 
 if TYPE_CHECKING:
@@ -33,6 +34,11 @@ def TO_INT64(dtype: DType) -> DType:
     return dtypes.int64 if dtype.category <= dtypes.INT else dtype
 
 
+def TO_FLOAT(dtype: DType) -> DType:
+    """The default dtype for integers and booleans."""
+    return state.default_dtype if dtype.category <= dtypes.INT else dtype
+
+
 def TO_BOOL(dtype: DType) -> DType:
     """bool, or uint8 for uint8, as all and any give."""
     return dtypes.uint8 if dtype is dtypes.uint8 else dtypes.bool_
@@ -48,32 +54,63 @@ class _Plan:
         self.layout = layout
 
 
+class _Rule:
+    """The static part of one reduction."""
+
+    __slots__ = ("convert", "empty", "gives", "name", "no_dims", "refuse", "stub", "takes")
+
+    name: str
+    stub: str
+    gives: Callable[[DType], DType]
+    takes: str
+    refuse: Callable[[DType, DType | None], None] | None
+    empty: bool
+    convert: bool
+    no_dims: str
+
+
 def reduction(
     *,
     kernel: Callable[..., Any],
     gives: Callable[[DType], DType] = SAME,
     vjp: Any = None,
-    takes: str = "bifc",
-    refuse: Callable[[DType], None] | None = None,
-    empty: str | None = None,
+    takes: str = "bifcu",
+    stub: str | None = None,
+    refuse: Callable[[DType, DType | None], None] | None = None,
+    empty: bool = True,
+    convert: bool = True,
+    no_dims: str = "all",
+    overloads: tuple[str, ...] = (),
+    keepdim_alone: bool = False,
     **record: Any,
 ) -> Callable[[Any], Any]:
-    """An op over dimensions with parameters (input, dim=None, keepdim=False, …, *, dtype=None).
+    """An op over dimensions with parameters (input, dim, keepdim, …, *, dtype), some of them.
 
-    ``kernel(xp, array, axes, *rest)`` reduces ``axes`` (a tuple, or None for all) of an array in
-    the compute dtype; ``rest`` are the parameters other than dim, keepdim and dtype. ``gives``
-    maps the input's dtype to the result's. ``empty``: PyTorch refuses to reduce a dimension of
-    size 0 with a sentence about this op.
+    ``kernel(xp, array, axes, *rest)`` reduces ``axes`` (a tuple, or None for all) of an array;
+    ``rest`` are the parameters other than dim, keepdim and dtype. ``gives`` maps the input's
+    dtype to the result's, to which the array is converted first if ``convert`` (low precision to
+    float32 instead). ``takes`` lists the categories accepted, u for the wide unsigned integers
+    and 8 for float8; others are refused with ``stub``'s name. ``refuse(input's dtype, dtype)``
+    may raise before. ``empty`` false: a dimension of size 0 cannot be reduced. ``no_dims`` says
+    what an empty tuple of dimensions reduces, "all" or "none". ``overloads`` are PyTorch's
+    signatures where a call without dim is one of its own; it takes no keepdim unless
+    ``keepdim_alone``.
     """
 
     def decorate(body: Any) -> Any:
-        return make_op(
-            body,
-            "reduction",
-            lambda op: _build(op, kernel, gives, takes, refuse, empty),
-            vjp=vjp,
-            **record,
-        )
+        def build(op: Op) -> Any:
+            rule = _Rule()
+            rule.name = op.name.rpartition(".")[2]
+            rule.stub = stub or f"{rule.name}_cpu"
+            rule.gives = gives
+            rule.takes = takes
+            rule.refuse = refuse
+            rule.empty = empty
+            rule.convert = convert
+            rule.no_dims = no_dims
+            return _build(op, kernel, rule, overloads, keepdim_alone)
+
+        return make_op(body, "reduction", build, vjp=vjp, **record)
 
     return decorate
 
@@ -85,64 +122,104 @@ def reduced_shape(shape: tuple[int, ...], dims: tuple[int, ...], keepdim: bool) 
     return tuple([n for d, n in enumerate(shape) if d not in dims])
 
 
-def _make_plan(
-    x: Tensor, dim: Any, keepdim: bool, dtype: DType | None, options: tuple[Any, ...]
-) -> _Plan:
-    name, gives, takes, refuse, empty = options
-    layout = x.layout
-    if refuse is not None:
-        refuse(dtype or x.dtype)
-    if "bifc"[(dtype or x.dtype).category] not in takes:
-        raise DtypeNotImplementedError(
-            f'"{name}" not implemented for \'{(dtype or x.dtype).title}\''
+def check_not_empty(name: str, layout: Layout, dims: tuple[int, ...] | None) -> None:
+    """Refuse to reduce a dimension of size 0 where there is no identity; None is all of them."""
+    if layout.numel:
+        return
+    if dims is None:
+        raise TensorRuntimeError(
+            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify "
+            "the reduction dim with the 'dim' argument."
         )
-    dims = tuple(range(layout.ndim)) if dim is None or dim == () else wrap_dims(dim, layout.ndim)
-    if empty is not None:
-        for d in dims:
-            if layout.ndim and layout.shape[d] == 0:
-                raise TensorIndexError(
-                    f"{empty}: Expected reduction dim {d} to have non-zero size."
-                )
+    for d in dims:
+        if layout.ndim and layout.shape[d] == 0:
+            raise TensorIndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
+
+
+def check_takes(takes: str, stub: str, dtype: DType) -> None:
+    """Refuse a dtype that PyTorch's kernel ``stub`` is not made for."""
+    if (
+        "bifc"[dtype.category] not in takes
+        or (dtype.name in ("uint16", "uint32", "uint64") and "u" not in takes)
+        or (dtype.name.startswith("float8") and "8" not in takes)
+    ):
+        raise DtypeNotImplementedError(f'"{stub}" not implemented for \'{dtype.title}\'')
+
+
+def _make_plan(x: Tensor, dim: Any, keepdim: bool, dtype: DType | None, rule: _Rule) -> _Plan:
+    layout = x.layout
+    if rule.refuse is not None:
+        rule.refuse(x.dtype, dtype)
+    if dim is None or (dim == () and rule.no_dims == "all"):
+        dims = tuple(range(layout.ndim))
+    else:
+        dims = wrap_dims(dim if dim.__class__ is tuple else (dim,), layout.ndim)
+    if not rule.empty:
+        check_not_empty(rule.name, layout, None if dim is None or dim == () else dims)
+    final = dtype or rule.gives(x.dtype)
+    check_takes(rule.takes, rule.stub, final if rule.convert else x.dtype)
     shape = reduced_shape(layout.shape, dims, keepdim)
-    final = dtype or gives(x.dtype)
-    base = final if final.category >= x.dtype.category else x.dtype
-    compute = dtypes.compute_dtype(base)
-    axes = None if len(dims) == layout.ndim else dims
+    compute = dtypes.compute_dtype(final if rule.convert else x.dtype)
+    axes = None if len(dims) >= layout.ndim else dims
     cast_to = None if compute is x.dtype else kind_of(compute, x.kind.device)
     return _Plan(axes, cast_to, kind_of(final, x.kind.device), layouts.contiguous(shape))
 
 
-def _build(op: Op, kernel: Any, gives: Any, takes: str, refuse: Any, empty: Any) -> Any:
-    name = op.name.rpartition(".")[2]
+def _build(
+    op: Op, kernel: Any, rule: _Rule, overloads: tuple[str, ...], keepdim_alone: bool
+) -> Any:
+    name = rule.name
     ps = parameters(op)
     names = [p.name for p in ps]
-    at_dim, at_keep = names.index("dim"), names.index("keepdim")
+    at_dim = names.index("dim") if "dim" in names else -1
+    at_keep = names.index("keepdim") if "keepdim" in names else -1
     at_dtype = names.index("dtype") if "dtype" in names else -1
     rest = [i for i, n in enumerate(names) if i and n not in ("dim", "keepdim", "dtype")]
     recorder = Recorder(op)
     plans: dict[Any, _Plan] = {}
-    options = (name, gives, takes, refuse, empty)
     defaults = [p.default for p in ps[1:]]
+    strict = bool(overloads) and not keepdim_alone
+    optional = REQUIRED not in defaults
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        if len(args) == 1 and not kwargs and args[0].__class__ is Tensor:
-            return compute([args[0], *defaults])
+        if optional and len(args) == 1 and not kwargs and args[0].__class__ is Tensor:
+            x = args[0]
+            return compute([x, *defaults], (x.kind, x.layout, state.default_dtype))
         out = kwargs.pop("out", None)
-        y = compute(bind(name, ps, args, kwargs))
+        values = bind_overloaded(name, ps, args, kwargs, overloads)
+        if strict and values[at_dim] is None and _lacks_dim(args, kwargs, out):
+            raise no_overload(name, args, kwargs, overloads)
+        y = compute(values)
         return y if out is None else store_out(out, y, name)
 
-    def compute(values: list[Any]) -> Tensor:
+    def plan_of(values: list[Any]) -> _Plan:
         x = values[0]
+        dim = values[at_dim] if at_dim >= 0 else None
+        keepdim = at_keep >= 0 and values[at_keep]
         dtype = values[at_dtype] if at_dtype >= 0 else None
-        key = (x.kind, x.layout, values[at_dim], values[at_keep], dtype)
+        key = (x.kind, x.layout, dim, keepdim, dtype, state.default_dtype)
         plan = plans.get(key)
         if plan is None:
-            plan = plans[key] = _make_plan(x, values[at_dim], values[at_keep], dtype, options)
+            plan = plans[key] = _make_plan(x, dim, keepdim, dtype, rule)
+        return plan
+
+    def compute(values: list[Any], key: Any = None) -> Tensor:
+        """``key`` stands for a call with all defaults, whose plan is found by less."""
+        x = values[0]
+        if key is None:
+            plan = plan_of(values)
+        else:
+            plan = plans.get(key)
+            if plan is None:
+                plan = plans[key] = plan_of(values)
         array = x.array
         if array is not None:
             if plan.cast is not None:
                 array = cast(array, plan.cast)
-            array = kernel(plan.kind.xp, array, plan.axes, *[values[i] for i in rest])
+            if rest:
+                array = kernel(plan.kind.xp, array, plan.axes, *[values[i] for i in rest])
+            else:
+                array = kernel(plan.kind.xp, array, plan.axes)
         y = result(array, plan.kind, plan.layout)
         if state.grad and (x.ag is not None or x.base is not None):
             node = recorder.record(values, y)
@@ -151,3 +228,10 @@ def _build(op: Op, kernel: Any, gives: Any, takes: str, refuse: Any, empty: Any)
         return y
 
     return call
+
+
+def _lacks_dim(args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> bool:
+    """Whether keepdim or out came without a dim, which no overload takes."""
+    if len(args) > 1 or "dim" in kwargs or "axis" in kwargs:
+        return False
+    return out is not None or "keepdim" in kwargs or "keepdims" in kwargs

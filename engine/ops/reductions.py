@@ -1,37 +1,276 @@
-"""Reductions: sums, means and their kin."""
+"""Reductions over dimensions: sums, products, means, counts and their kin."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from engine import dtypes
+from engine.errors import DtypeError
 from engine.kinds import reduction
-from engine.kinds.reduction import TO_INT64
+from engine.kinds.composite import composite
+from engine.kinds.conjugate import conj
+from engine.kinds.reduction import TO_BOOL, TO_FLOAT, TO_INT64
+from engine.registry import F
 
 if TYPE_CHECKING:
     from engine.dtypes import DType
+    from engine.parameter_types import Dim, Dims
     from engine.tensor import Tensor
+
+# Rows added one by one in float32 lose a digit for every factor of ten; blocks of this many rows
+# are added so, and the blocks in float64.
+_BLOCK = 64
+
+
+def spread(g: Tensor, shape: tuple[int, ...], dim: Any, keepdim: bool) -> Tensor:
+    """A reduction's output or gradient with the reduced dimensions back in place, of size 1."""
+    if keepdim or not shape:
+        return g
+    if dim is None or dim == ():
+        return g.reshape((1,) * len(shape))
+    for d in sorted(d % len(shape) for d in (dim if isinstance(dim, tuple) else (dim,))):
+        g = g.unsqueeze(d)
+    return g
 
 
 def _expand_back(g: Tensor, shape: tuple[int, ...], dim: Any, keepdim: bool) -> Tensor:
-    """A gradient of a reduction spread over the dimensions that were reduced."""
-    if not shape:
-        return g
-    if not keepdim and dim is not None and dim != () and g.layout.ndim != len(shape):
-        dims = sorted(d % len(shape) for d in dim)
-        for d in dims:
-            g = g.unsqueeze(d)
-    return g.expand(shape)
+    if g.layout.ndim:
+        g = spread(g, shape, dim, keepdim)
+    return g.expand(shape) if shape else g
 
 
-def _sum(xp: Any, x: Any, axes: Any) -> Any:
+def total(xp: Any, x: Any, axes: Any) -> Any:
+    """The sum over ``axes``; as exact along outer axes as numpy is along the inner one."""
+    if axes is not None and x.dtype.char in "fF" and len(axes) == 1 and x.ndim > 1:
+        axis = axes[0]
+        if x.shape[axis] > 2 * _BLOCK and axis != x.ndim - 1:
+            starts = xp.arange(0, x.shape[axis], _BLOCK)
+            parts = xp.add.reduceat(x, starts, axis=axis)
+            wide = "float64" if x.dtype.char == "f" else "complex128"
+            return xp.add.reduce(parts, axis=axis, dtype=wide).astype(x.dtype)
     return xp.add.reduce(x, axis=axes)
 
 
+def reduced_count(shape: tuple[int, ...], dim: Any) -> int:
+    """How many elements go into one element of the result."""
+    n = 1
+    if dim is None or dim == ():
+        for size in shape:
+            n *= size
+        return n
+    for d in dim if isinstance(dim, tuple) else (dim,):
+        n *= shape[d] if shape else 1
+    return n
+
+
+def average(xp: Any, x: Any, axes: Any) -> Any:
+    """The mean over ``axes``; nan where there is nothing."""
+    y = total(xp, x, axes)
+    n = x.size if axes is None else reduced_count(x.shape, axes)
+    return y / (n if n else xp.asarray(0, x.dtype))
+
+
 @reduction(
-    kernel=_sum,
+    kernel=total,
     gives=TO_INT64,
     vjp=lambda g, input_shape, dim, keepdim: _expand_back(g, input_shape, dim, keepdim),
+    variant=lambda input, dim, *_: "SumBackward0" if dim is None else "SumBackward1",
+    overloads=(
+        "(Tensor input, *, torch.dtype dtype = None)",
+        "(Tensor input, tuple of ints dim, bool keepdim = False, *, torch.dtype dtype = None, "
+        "Tensor out = None)",
+    ),
     example="sum(tensor([[1., 2.], [3., 4.]]), 0)",
 )
-def sum(input: Tensor, dim: Dims | None = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
-    """The sum over ``dim``, or over everything."""
+def sum(
+    input: Tensor, dim: Dims | None = None, keepdim: bool = False, *, dtype: DType | None = None
+) -> Tensor:
+    """The sum over ``dim``, or over everything.
+
+    Integers and booleans add up in int64; low precision is summed in float32.
+    """
+
+
+def _check_mean(given: DType, dtype: DType | None) -> None:
+    which, used = ("Input", given) if dtype is None else ("Optional", dtype)
+    if used.category <= dtypes.INT:
+        raise DtypeError(
+            f"mean(): could not infer output dtype. {which} dtype must be either a floating "
+            f"point or complex dtype. Got: {used.title}"
+        )
+
+
+@reduction(
+    kernel=average,
+    refuse=_check_mean,
+    stub="mean_cpu",
+    vjp=lambda g, input_shape, dim, keepdim: _expand_back(g, input_shape, dim, keepdim)
+    / reduced_count(input_shape, dim),
+    variant=lambda input, dim, *_: "MeanBackward0" if dim is None else "MeanBackward1",
+    overloads=(
+        "(Tensor input, *, torch.dtype dtype = None, Tensor out = None)",
+        "(Tensor input, tuple of ints dim, bool keepdim = False, *, torch.dtype dtype = None, "
+        "Tensor out = None)",
+    ),
+    example="mean(tensor([[1., 2.], [3., 4.]]), 0)",
+)
+def mean(
+    input: Tensor, dim: Dims | None = None, keepdim: bool = False, *, dtype: DType | None = None
+) -> Tensor:
+    """The mean over ``dim``, or over everything; nan where there is nothing.
+
+    Integers need ``dtype`` of a floating point type.
+    """
+
+
+def exclusive_product(x: Tensor, dim: int) -> Tensor:
+    """For each element the product of all others along ``dim``; exact where elements are 0."""
+    n = x.layout.shape[dim]
+    if n == 1:
+        return F.ones_like(x)
+    first = F.ones_like(x.narrow(dim, 0, 1))
+    before = F.cat((first, x.narrow(dim, 0, n - 1)), dim).cumprod(dim)
+    behind = x.narrow(dim, 1, n - 1).flip(dim)
+    after = F.cat((first, behind), dim).cumprod(dim).flip(dim)
+    return before * after
+
+
+def _prod_gradient(g: Tensor, y: Tensor, input: Tensor, dim: Any, keepdim: bool) -> Any:
+    if input.layout.numel == 0:
+        return F.zeros_like(input)
+    if input.ndim == 0:
+        return g
+    if dim is None:
+        others = exclusive_product(input.reshape(-1), 0).reshape(input.layout.shape)
+    else:
+        others = exclusive_product(input, dim % input.ndim)
+    return spread(g, input.layout.shape, dim, keepdim) * conj(others)
+
+
+@reduction(
+    kernel=lambda xp, x, axes: xp.multiply.reduce(x, axis=axes),
+    gives=TO_INT64,
+    stub="prod_cpu",
+    vjp=_prod_gradient,
+    variant=lambda input, dim, *_: "ProdBackward0" if dim is None else "ProdBackward1",
+    overloads=(
+        "(Tensor input, *, torch.dtype dtype = None)",
+        "(Tensor input, int dim, bool keepdim = False, *, torch.dtype dtype = None, "
+        "Tensor out = None)",
+    ),
+    example="prod(tensor([[1., 2.], [3., 4.]]), 1)",
+)
+def prod(
+    input: Tensor, dim: Dim | None = None, keepdim: bool = False, *, dtype: DType | None = None
+) -> Tensor:
+    """The product over one dimension, or of everything; 1 of nothing."""
+
+
+@reduction(
+    kernel=lambda xp, x, axes: xp.all(x, axis=axes),
+    gives=TO_BOOL,
+    convert=False,
+    no_dims="none",
+    overloads=(
+        "(Tensor input, *, Tensor out = None)",
+        "(Tensor input, tuple of ints dim = None, bool keepdim = False, *, Tensor out = None)",
+        "(Tensor input, int dim, bool keepdim = False, *, Tensor out = None)",
+    ),
+    keepdim_alone=True,
+    example="all(tensor([[True, False], [True, True]]), 1)",
+)
+def all(input: Tensor, dim: Dims | None = None, keepdim: bool = False) -> Tensor:
+    """Whether every element is true (not zero); true of nothing, uint8 for uint8."""
+
+
+@reduction(
+    kernel=lambda xp, x, axes: xp.any(x, axis=axes),
+    gives=TO_BOOL,
+    convert=False,
+    no_dims="none",
+    overloads=(
+        "(Tensor input, *, Tensor out = None)",
+        "(Tensor input, tuple of ints dim = None, bool keepdim = False, *, Tensor out = None)",
+        "(Tensor input, int dim, bool keepdim = False, *, Tensor out = None)",
+    ),
+    keepdim_alone=True,
+    example="any(tensor([[True, False], [False, False]]), 1)",
+)
+def any(input: Tensor, dim: Dims | None = None, keepdim: bool = False) -> Tensor:
+    """Whether some element is true (not zero, nan included); uint8 for uint8."""
+
+
+def _check_nansum(given: DType, dtype: DType | None) -> None:
+    if given.is_complex:
+        raise DtypeError("nansum on CPU does not support complex inputs")
+
+
+def _nansum(xp: Any, x: Any, axes: Any) -> Any:
+    return total(xp, xp.where(x == x, x, x.dtype.type(0)), axes)
+
+
+@reduction(
+    kernel=_nansum,
+    gives=TO_INT64,
+    refuse=_check_nansum,
+    vjp=lambda g, input, dim, keepdim: _expand_back(g, input.layout.shape, dim, keepdim).to(
+        input.dtype
+    )
+    * input.isnan().logical_not(),
+    example="nansum(tensor([1., nan, 3.]))",
+)
+def nansum(
+    input: Tensor, dim: Dims | None = None, keepdim: bool = False, *, dtype: DType | None = None
+) -> Tensor:
+    """The sum with nan counted as 0."""
+
+
+@composite(example="nanmean(tensor([1., nan, 3.]))")
+def nanmean(
+    input: Tensor, dim: Dims | None = None, keepdim: bool = False, *, dtype: DType | None = None
+) -> Tensor:
+    """The mean of what is not nan; nan where nothing is left."""
+    if input.dtype.category <= dtypes.INT:
+        raise DtypeError(
+            "nanmean(): expected input to have floating point or complex dtype but got "
+            f"{input.dtype.title}"
+        )
+    count = input.detach().isnan().logical_not().sum(dim, keepdim)
+    return input.nansum(dim, keepdim, dtype=dtype) / count
+
+
+@reduction(
+    kernel=lambda xp, x, axes: xp.count_nonzero(x, axis=axes),
+    gives=lambda dtype: dtypes.int64,
+    convert=False,
+    example="count_nonzero(tensor([[0, 1], [2, 3]]), 1)",
+)
+def count_nonzero(input: Tensor, dim: Dims | None = None) -> Tensor:
+    """The number of elements that are not zero."""
+
+
+def _log_sum(xp: Any, x: Any, axes: Any) -> Any:
+    if x.size == 0:
+        return xp.log(xp.add.reduce(x, axis=axes))
+    top = xp.max(x.real, axis=axes, keepdims=True)
+    top = xp.where(xp.isinf(top), x.real.dtype.type(0), top)
+    summed = xp.log(total(xp, xp.exp(x - top), axes))
+    return summed + xp.squeeze(top, axis=axes)
+
+
+def _log_sum_gradient(g: Tensor, y: Tensor, input: Tensor, dim: Any, keepdim: bool) -> Tensor:
+    shape = input.layout.shape
+    shift = spread(y, shape, dim, keepdim)
+    share = (input - shift.masked_fill(shift == -float("inf"), 0)).exp()
+    return spread(g, shape, dim, keepdim) * conj(share)
+
+
+@reduction(
+    kernel=_log_sum,
+    gives=TO_FLOAT,
+    vjp=_log_sum_gradient,
+    spaces=("", "special."),
+    example="logsumexp(tensor([[1., 2.], [3., 4.]]), 1)",
+)
+def logsumexp(input: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
+    """The logarithm of the sum of exponentials, without overflow; -inf of nothing."""
