@@ -55,19 +55,45 @@ class Fix:
 
 def of_shapes(where: Where, operands: list[Operand]) -> list[Fix]:
     """Operands that need another dimension, or their dimensions swapped."""
-    return _of_operation(where, operands, _shape_changes)
+    node = where.node
+    is_product = isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult)
+    return _of_operation(where, operands, _swaps if is_product else _broadcast_changes)
 
 
 def of_dtypes(where: Where, operands: list[Operand]) -> list[Fix]:
-    """Operands that need the other's dtype; the wider one first."""
+    """The operand of the narrower dtype, cast to the wider one."""
+    return _of_operation(where, operands, _casts)
 
-    def changes(value: Tensor) -> Iterator[Change]:
-        others = {operand.value.dtype for operand in operands}  # type: ignore[attr-defined]  # tensors only
-        for dtype in sorted(others - {value.dtype}, key=lambda dtype: -dtype.itemsize):
-            if dtype.itemsize >= value.dtype.itemsize:
-                yield f"{{}}.to(torch.{dtype.name})", partial(_cast, dtype)
 
-    return _of_operation(where, operands, changes)
+def _casts(value: Any, other: Any) -> Iterator[Change]:
+    if value.dtype is not other.dtype and other.dtype.itemsize >= value.dtype.itemsize:
+        yield f"{{}}.to(torch.{other.dtype.name})", partial(_cast, other.dtype)
+
+
+def _cast(dtype: DType, x: Any) -> Any:
+    return x.to(dtype)
+
+
+def _swaps(value: Any, other: Any) -> Iterator[Change]:
+    if value.layout.ndim == 2:
+        yield "{}.t()", lambda x: x.t()
+    elif value.layout.ndim > 2:
+        yield "{}.mT", lambda x: x.transpose(-2, -1)
+
+
+def _broadcast_changes(value: Any, other: Any) -> Iterator[Change]:
+    """A dimension where the smaller operand lacks one; else the last two dimensions swapped."""
+    ndim = value.layout.ndim
+    if 0 < ndim < other.layout.ndim:
+        for dim in range(1, ndim + 1):
+            yield f"{{}}.unsqueeze({dim})", partial(_unsqueezed, dim)
+    elif ndim == other.layout.ndim:
+        yield from _swaps(value, other)
+        yield "{}.unsqueeze(1)", partial(_unsqueezed, 1)
+
+
+def _unsqueezed(dim: int, x: Any) -> Any:
+    return x.unsqueeze(dim)
 
 
 def of_view(where: Where, operands: list[Operand]) -> list[Fix]:
@@ -100,41 +126,19 @@ def _integers(node: ast.expr) -> Any:
     return value if all(isinstance(size, int) for size in sizes) else None
 
 
-def _shape_changes(value: Tensor) -> Iterator[Change]:
-    ndim = value.layout.ndim
-    if ndim == 2:
-        yield "{}.t()", lambda x: x.t()
-    elif ndim > 2:
-        yield "{}.mT", lambda x: x.transpose(-2, -1)
-    for dim in range(1, ndim + 1):
-        yield f"{{}}.unsqueeze({dim})", partial(_unsqueezed, dim)
-
-
-def _unsqueezed(dim: int, x: Any) -> Any:
-    return x.unsqueeze(dim)
-
-
-def _cast(dtype: DType, x: Any) -> Any:
-    return x.to(dtype)
-
-
 def _of_operation(
-    where: Where, operands: list[Operand], changes: Callable[[Tensor], Iterator[Change]]
+    where: Where, operands: list[Operand], changes: Callable[[Any, Any], Iterator[Change]]
 ) -> list[Fix]:
     node = where.node
     if not isinstance(node, ast.BinOp) or len(operands) != 2:
         return []
     apply = OPERATORS.get(type(node.op))
-    if apply is None:
-        return []
     tensors = [without_data(operand.value) for operand in operands]
-    if any(tensor is None for tensor in tensors):
+    if apply is None or any(tensor is None for tensor in tensors):
         return []
     found: list[Fix] = []
-    # The right operand first: it is what was just written. And the smaller is the odd one out.
-    order = sorted((1, 0), key=lambda index: operands[index].value.ndim)  # type: ignore[attr-defined]  # tensors only
-    for index in order:
-        for text, change in changes(tensors[index]):
+    for index in (1, 0):  # the right operand first: it is what was just written
+        for text, change in changes(tensors[index], tensors[1 - index]):
             shape = _tried(apply, tensors, index, change)
             if shape is not None:
                 found.append(Fix(_rewritten(where, operands, index, text), shape))
