@@ -214,7 +214,7 @@ def test_with_enters_and_leaves() -> None:
 def test_modes_decorate_functions() -> None:
     log: list[str] = []
     _, scope = run("@mode\ndef f(n):\n    return f(n - 1) if n else 0\nx = f(1)", mode=Mode(log))
-    assert log == ["enter", "enter", "leave", "leave"]
+    assert log == ["enter", "leave", "enter", "enter", "leave", "leave"]
     assert scope["x"] == 0
 
 

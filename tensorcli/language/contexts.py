@@ -64,6 +64,9 @@ def decorate(wrapper: Any, function: Any) -> Any:
             wrapper = wrapper() if make is None else make()
         kind = find_kind(type(wrapper))
         if kind is not None:
+            # A mode that was set when it was made (set_grad_enabled) is put back here.
+            kind.enter(wrapper)
+            kind.leave(wrapper)
             function.contexts = (opener(wrapper, kind), *function.contexts)
             return function
     return call(wrapper, (function,), {})
@@ -74,7 +77,8 @@ def opener(wrapper: Any, kind: ContextKind) -> Callable[[], Callable[[], None]]:
 
     def enter() -> Callable[[], None]:
         context = wrapper if kind.fresh is None else kind.fresh(wrapper)
-        kind.enter(context)
-        return lambda: kind.leave(context)
+        own = kind_of(context)
+        own.enter(context)
+        return lambda: own.leave(context)
 
     return enter
