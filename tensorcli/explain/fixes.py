@@ -101,12 +101,10 @@ def of_view(where: Where, operands: list[Operand]) -> list[Fix]:
     node = where.node
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return []
-    if node.func.attr != "view" or len(operands) != 1:
+    tensor = without_data(operands[0].value) if operands else None
+    if node.func.attr != "view" or node.keywords or tensor is None:
         return []
-    tensor = without_data(operands[0].value)
-    sizes = [_integers(argument) for argument in node.args]
-    if tensor is None or None in sizes:
-        return []
+    sizes = [operand.value for operand in where.operands[1:]]
     try:
         shape = tensor.reshape(*sizes).layout.shape
     except UNFIT:
@@ -114,16 +112,6 @@ def of_view(where: Where, operands: list[Operand]) -> list[Fix]:
     text = where.source.segment(node)
     name_ends = len(where.source.segment(node.func))
     return [Fix(text[: name_ends - len("view")] + "reshape" + text[name_ends:], shape)]
-
-
-def _integers(node: ast.expr) -> Any:
-    """The value of a size that is written out: 3, -1, (2, 3); None for anything else."""
-    try:
-        value = ast.literal_eval(node)
-    except ValueError:
-        return None
-    sizes = value if isinstance(value, tuple | list) else (value,)
-    return value if all(isinstance(size, int) for size in sizes) else None
 
 
 def _of_operation(
