@@ -125,6 +125,16 @@ def test_tensors_inside_containers_have_no_line() -> None:
     assert "line" not in tensor
 
 
+def test_named_tuples() -> None:
+    kind, parts, rest = value("torch.max(tensor([1., 3.]), 0)")
+    assert (kind, rest) == ("return_types.max", {"fields": ["values", "indices"]})
+    assert [part["data"] for part in parts] == [3.0, 1]
+
+
+def test_numpys_scalars_are_numbers() -> None:
+    assert value("[np.float64(1.5), np.ones(2).sum()]")[1] == [1.5, 2.0]
+
+
 def test_lists_in_themselves_and_very_deep() -> None:
     first, second = records("a = []\na.append(a)\na\nfor i in range(5000): a = [a]\na")
     assert first["value"] == [{"kind": "value", "type": "list", "value": None}]

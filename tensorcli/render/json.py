@@ -166,9 +166,6 @@ _TYPE_NAMES = {
 def type_name(value: object) -> str:
     """The type's name as PyTorch and Python have it."""
     kind = type(value)
-    name = getattr(value, "type_name", None)
-    if isinstance(name, str):
-        return name
     if isinstance(value, tuple) and hasattr(kind, "_fields"):
         return f"return_types.{kind.__name__.rpartition('.')[2]}"
     return _TYPE_NAMES.get(kind.__name__, kind.__name__)
