@@ -186,6 +186,7 @@ DEAR = {
         "def f(): return max(map(lambda x: f(), [1]))\nf()", "x = []\nx.append(x)\ny = [x]\nx == y",
         "t = ()\nfor i in range(100000): t = (t,)\n{t: 1}",
         "t = []\nu = []\nfor i in range(100000):\n  t = [t]\n  u = [u]\nt == u",
+        "t = ()\nfor i in range(100000): t = (t,)\nd = {}\nd[t] = 1",
         "g = (x for x in [1])\nfor i in range(50000): g = (x for x in g)\nnext(g)",
     ],
     "output": ["while True: print('a' * 1000)"],
@@ -221,6 +222,11 @@ def test_a_session_lives_on_after_a_limit() -> None:
     compile_program("x += 5").run(scope, Silence())
     assert scope["x"] == 7
     assert meter.depth == 0
+
+
+def test_a_deep_value_is_no_function() -> None:
+    with pytest.raises(TypeError, match="'tuple' object is not callable"):
+        run("t = ()\nfor i in range(100000): t = (t,)\nt()")
 
 
 def test_deep_values_die_quietly() -> None:

@@ -243,6 +243,9 @@ def callable_for(value: object) -> Callable[..., Any] | None:
         if guarded is None and issubclass(value, Exception):
             return value
         return guarded
+    if isinstance(value, (tuple, frozenset)):
+        # Looking one up would hash it, however deep it is.
+        return None
     try:
         return GUARDED_CALLS.get(value)
     except TypeError:

@@ -10,7 +10,7 @@ from engine.device import Device, device
 from engine.dtypes import DType
 from engine.layout import Size
 from engine.tensor import Tensor
-from tensorcli.language.functions import GUARDED_CALLS
+from tensorcli.language.functions import GUARDED_CALLS, PLAIN_CALLABLES
 from tensorcli.language.namespaces import Namespace, register
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class TorchTable(dict[str, Any]):
         value = registry.functions.get(self._prefix + name) if "." not in name else None
         if value is None:
             raise KeyError(name)
-        if isinstance(value, type):
+        if type(value) not in PLAIN_CALLABLES and callable(value):
             # A class that the engine enters as a function, no_grad for one: it may be called.
             GUARDED_CALLS.setdefault(value, value)
         self[name] = value

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from engine.device import Device
 from engine.dtypes import DType
 from engine.layout import Size
+from engine.ops.autograd import HookHandle
 from engine.tape import AccumulateGrad, Node
 from engine.tensor import Tensor
 
@@ -34,6 +35,7 @@ def _next_functions(node: Node) -> tuple[tuple[Any, int], ...]:
 METHODS: dict[type, dict[str, Callable[..., Any]]] = {
     Size: {"numel": _count, "count": tuple.count, "index": tuple.index},
     Node: {"name": lambda node: node.name},
+    HookHandle: {"remove": HookHandle.remove},
     AccumulateGrad: {"name": lambda node: f"torch::autograd::{node.name}"},
 }
 
