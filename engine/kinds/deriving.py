@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from engine import tape
 from engine.kinds.record import parameters
 from engine.modes import state
+from engine.storage import UNTRACKED
 from engine.tape import FREED, Gradient, Node, make_node, output_alias, requires_grad, unpack
 from engine.tensor import Autograd, Tensor, alias
 
@@ -146,8 +147,12 @@ def _apply_in_order(place: int, fn: Any, count: int) -> Any:
 
     def apply(node: Node, g: Any) -> Sequence[Any]:
         saved = node.saved
-        if node.versions or saved is FREED:
-            saved = unpack(node)
+        versions = node.versions
+        if len(versions) == 1 and saved[0]._version is not None:
+            if saved[0]._version.n != versions[0]:
+                unpack(node)
+        elif versions or saved is FREED:
+            unpack(node)
         value = fn(g, *saved)
         if count == 1:
             return value if value.__class__ in (tuple, list) else (value,)
@@ -181,7 +186,7 @@ def _tied(kept: Tensor, node: Node, nr: int) -> Tensor:
 class Recorder:
     """Records calls of one op; made when the op is first recorded."""
 
-    __slots__ = ("first_only", "input_places", "inputs", "op", "plans", "quick", "variant")
+    __slots__ = ("both", "first_only", "input_places", "inputs", "op", "plans", "quick", "variant")
 
     def __init__(self, op: Op):
         self.op = op
@@ -193,6 +198,7 @@ class Recorder:
         self.plans: dict[Any, _Plan] = {}
         self.variant = op.variant
         self.first_only = self.input_places == (0,)
+        self.both = self.input_places == (0, 1)
         self.quick: dict[Any, _Plan] = {}
 
     def record_one(self, x: Tensor, y: Tensor) -> None:
@@ -228,42 +234,52 @@ class Recorder:
 
     def record_two(self, a: Any, b: Any, y: Tensor) -> None:
         """As ``record`` for an op of two operands, tensors or numbers; attaches the node."""
-        if a.__class__ is Tensor and (a.ag is not None or a.base is not None):
-            target, nr = tape.edge(a)
-        else:
-            target, nr = None, 0
-        if b.__class__ is Tensor and (b.ag is not None or b.base is not None):
-            other, number = tape.edge(b)
-        else:
-            other, number = None, 0
-        key = (target is not None, other is not None)
+        target = other = None
+        nr = number = 0
+        if a.__class__ is Tensor:
+            ag = a.ag
+            if a.base is not None:
+                target, nr = tape.edge(a)
+            elif ag is not None and ag.requires_grad:
+                target, nr = ag.node, ag.nr
+                if target is None:
+                    target = a
+        if b.__class__ is Tensor:
+            ag = b.ag
+            if b.base is not None:
+                other, number = tape.edge(b)
+            elif ag is not None and ag.requires_grad:
+                other, number = ag.node, ag.nr
+                if other is None:
+                    other = b
+        key: Any = (2 if target is not None else 0) + (other is not None)
         name = None
         if self.variant is not None:
             name = self.variant(a, b)
-            plan = self.quick.get((key, name))
-        else:
-            plan = self.quick.get(key)
+            key = (key, name)
+        plan = self.quick.get(key)
         if plan is None:
-            plan = self._plan_two(key, name)
+            plan = self._plan_two(key, (target is not None, other is not None), name)
             if plan is None:
                 return
-        if self.input_places == (0, 1):
-            node: Node = _new(Node)
+        node: Node = _new(Node)
+        if self.both:
             node.next = (target, other)
             node.nr = (nr, number)
+        elif self.first_only:
+            node.next = (target,)
+            node.nr = (nr,)
         else:
-            node = _new(Node)
-            node.next = (target if self.input_places == (0,) else other,)
-            node.nr = (nr if self.input_places == (0,) else number,)
+            node.next = (other,)
+            node.nr = (number,)
         _fill(node, plan, y, (a, b))
         y.ag = Autograd(True, node)
 
-    def _plan_two(self, key: tuple[bool, bool], name: str | None) -> _Plan | None:
-        needed = tuple(key[place] for place in self.input_places)
+    def _plan_two(self, key: Any, known: tuple[bool, bool], name: str | None) -> _Plan | None:
+        needed = tuple(known[place] for place in self.input_places)
         if True not in needed:
             return None
-        plan = _Plan(self.op, needed, self.inputs, name)
-        self.quick[key if name is None else (key, name)] = plan
+        plan = self.quick[key] = _Plan(self.op, needed, self.inputs, name)
         return plan
 
     def before_write(self, values: Sequence[Any]) -> list[Any]:
@@ -345,9 +361,23 @@ def _uses_input(op: Op) -> bool:
 
 
 def keep(node: Node, plan: _Plan, values: Sequence[Any], y: Any) -> None:
-    """Store what ``plan`` needs on ``node``."""
+    """Store what ``plan`` needs on ``node``, with the counters of the tensors among it."""
+    sources = plan.sources
+    if len(sources) == 1:
+        source = sources[0]
+        value = values[source] if source.__class__ is int else source(values, y)
+        node.saved = (value,)
+        if value.__class__ is Tensor:
+            version = value._version
+            if version is None or version is UNTRACKED:
+                node.versions = (tape.version_of(value),)
+            else:
+                node.versions = (version.n,)
+        else:
+            node.versions = ()
+        return
     saved = node.saved = tuple(
-        [values[s] if s.__class__ is int else s(values, y) for s in plan.sources]
+        [values[s] if s.__class__ is int else s(values, y) for s in sources]
     )
     for value in saved:
         if value.__class__ is Tensor:

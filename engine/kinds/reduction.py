@@ -79,6 +79,7 @@ def reduction(
     refuse: Callable[[DType, DType | None], None] | None = None,
     empty: bool = True,
     convert: bool = True,
+    prepare: Callable[[Any, Any], Any] | None = None,
     no_dims: str = "all",
     overloads: tuple[str, ...] = (),
     keepdim_alone: bool = False,
@@ -89,7 +90,7 @@ def reduction(
     ``kernel(xp, array, axes, *rest)`` reduces ``axes`` (a tuple, or None for all) of an array;
     ``rest`` are the parameters other than dim, keepdim and dtype. ``gives`` maps the input's
     dtype to the result's, to which the array is converted first if ``convert`` (low precision to
-    float32 instead). ``takes`` lists the categories accepted, u for the wide unsigned integers
+    float32 instead), after ``prepare(xp, array)``. ``takes`` lists the categories accepted, u for the wide unsigned integers
     and 8 for float8; others are refused with ``stub``'s name. ``refuse(input's dtype, dtype)``
     may raise before. ``empty`` false: a dimension of size 0 cannot be reduced. ``no_dims`` says
     what an empty tuple of dimensions reduces, "all" or "none". ``overloads`` are PyTorch's
@@ -108,7 +109,7 @@ def reduction(
             rule.empty = empty
             rule.convert = convert
             rule.no_dims = no_dims
-            return _build(op, kernel, rule, overloads, keepdim_alone)
+            return _build(op, kernel, rule, prepare, overloads, keepdim_alone)
 
         return make_op(body, "reduction", build, vjp=vjp, **record)
 
@@ -166,7 +167,12 @@ def _make_plan(x: Tensor, dim: Any, keepdim: bool, dtype: DType | None, rule: _R
 
 
 def _build(
-    op: Op, kernel: Any, rule: _Rule, overloads: tuple[str, ...], keepdim_alone: bool
+    op: Op,
+    kernel: Any,
+    rule: _Rule,
+    prepare: Any,
+    overloads: tuple[str, ...],
+    keepdim_alone: bool,
 ) -> Any:
     name = rule.name
     ps = parameters(op)
@@ -179,6 +185,7 @@ def _build(
     plans: dict[Any, _Plan] = {}
     defaults = [p.default for p in ps[1:]]
     strict = bool(overloads) and not keepdim_alone
+    out_alone = strict and "Tensor out" in overloads[0]
     optional = REQUIRED not in defaults
 
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -187,7 +194,7 @@ def _build(
             return compute([x, *defaults], (x.kind, x.layout, state.default_dtype))
         out = kwargs.pop("out", None)
         values = bind_overloaded(name, ps, args, kwargs, overloads)
-        if strict and values[at_dim] is None and _lacks_dim(args, kwargs, out):
+        if strict and values[at_dim] is None and _lacks_dim(args, kwargs, out is not None and not out_alone):
             raise no_overload(name, args, kwargs, overloads)
         y = compute(values)
         return y if out is None else store_out(out, y, name)
@@ -214,6 +221,8 @@ def _build(
                 plan = plans[key] = plan_of(values)
         array = x.array
         if array is not None:
+            if prepare is not None:
+                array = prepare(plan.kind.xp, array)
             if plan.cast is not None:
                 array = cast(array, plan.cast)
             if rest:
@@ -230,8 +239,8 @@ def _build(
     return call
 
 
-def _lacks_dim(args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> bool:
+def _lacks_dim(args: tuple[Any, ...], kwargs: dict[str, Any], out: bool) -> bool:
     """Whether keepdim or out came without a dim, which no overload takes."""
     if len(args) > 1 or "dim" in kwargs or "axis" in kwargs:
         return False
-    return out is not None or "keepdim" in kwargs or "keepdims" in kwargs
+    return out or "keepdim" in kwargs or "keepdims" in kwargs

@@ -106,9 +106,13 @@ def verify(t: Tensor) -> None:
 
 def result(array: Any, kind: Kind, layout: Layout) -> Tensor:
     """A new tensor over ``array``, fitted; an inference tensor in inference mode."""
-    if not (
-        array.__class__ is np.ndarray
-        and array.base is None
+    if array.__class__ is not np.ndarray:
+        if not layout.shape and array.__class__ is kind.np.type:
+            array = np.asarray(array)
+        else:
+            array = fit(array, kind, layout)
+    elif not (
+        array.base is None
         and array.dtype is kind.np
         and layout.plain
         and array.shape == layout.shape

@@ -13,6 +13,7 @@ from engine.errors import EngineError
 from engine.kinds.deriving import Recorder
 from engine.kinds.record import make_op, parameters
 from engine.kinds.results import verify
+from engine.layout import permute
 from engine.modes import state
 from engine.signature import bind
 from engine.storage import Version
@@ -66,10 +67,15 @@ def view(
 
 
 def make_view(
-    x: Tensor, layout: Layout, offset: int, origin: int = 0, kind: Kind | None = None
+    x: Tensor,
+    layout: Layout,
+    offset: int,
+    origin: int = 0,
+    kind: Kind | None = None,
+    array: Any = None,
 ) -> Tensor:
     """A tensor over the memory of ``x``, in another dtype of the same device if ``kind`` says so;
-    not recorded."""
+    not recorded. ``array`` is the view's array where that has been made already."""
     y: Tensor = _new(Tensor)
     y.kind = x.kind if kind is None else kind
     y.layout = layout
@@ -80,7 +86,7 @@ def make_view(
     if version is None:
         version = x._version = Version()
     y._version = version
-    y.array = y._storage.array(y.kind, layout, offset)
+    y.array = y._storage.array(y.kind, layout, offset) if array is None else array
     base = x.base
     y.base = x if base is None else base
     y.ag = None
@@ -196,11 +202,22 @@ def _build(op: Op, complain: Callable[..., None] | None = None) -> Any:
         if len(args) != 1 or kwargs or args[0].__class__ is not Tensor:
             return call(*args, **kwargs)
         x = args[0]
-        found = x.layout.memo.get(name)
+        old = x.layout
+        found = old.memo.get(name)
         if found is None:
-            made = body(x.layout)
-            found = x.layout.memo[name] = made if made.__class__ is tuple else (made, 0)
-        return finish(x, found[0], found[1], ())
+            made = body(old)
+            layout, move = made if made.__class__ is tuple else (made, 0)
+            turned = move == 0 and layout is old.memo.setdefault("T", permute(old, range(old.ndim)[::-1]))
+            found = old.memo[name] = (layout, move, turned)
+        layout, move, turned = found
+        array = x.array
+        # numpy's own transpose is quicker than a view made from the buffer.
+        y = make_view(x, layout, x.offset + move, 0, None, array.T if turned and array is not None else None)
+        if state.grad and (x.ag is not None or x.base is not None):
+            _recorded(recorder, generic, x, y, (x,))
+        if state.check:
+            verify(y)
+        return y
 
     return quick
 

@@ -39,6 +39,12 @@ def backward(*args: Any, **kwargs: Any) -> None:
     unless ``retain_graph`` (by default ``create_graph``) says otherwise; ``inputs`` restricts the
     leaves that get a gradient.
     """
+    if len(args) == 1 and not kwargs:
+        tensor = args[0]
+        ag = tensor.ag
+        if ag is not None and ag.requires_grad and tensor.layout.numel == 1 and tensor.base is None:
+            passes.run(args, (passes.implicit_gradient(tensor, None, 0),))
+            return
     tensor, gradient, retain_graph, create_graph, inputs = bind("backward", _BACKWARD, args, kwargs)
     _run_backward([tensor], [gradient], retain_graph, create_graph, inputs)
 
