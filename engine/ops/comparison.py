@@ -5,14 +5,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from engine import dtypes
-from engine import layout as layouts
-from engine.dtypes import COMPLEX, INT, DType
+from engine.dtypes import COMPLEX, FLOAT, INT, DType
 from engine.errors import TensorRuntimeError
-from engine.kinds import BOOL_OUT, DEFAULT, comparison, composite, pointwise
+from engine.kinds import (
+    BOOL_OUT,
+    DEFAULT,
+    comparison,
+    composite,
+    kernel,
+    made,
+    pointwise,
+    working,
+)
 from engine.registry import F, function, method, ops
 from engine.tensor import Tensor, number
 
 if TYPE_CHECKING:
+    from engine.kinds import Made
     from engine.parameter_types import Operand
 
 
@@ -271,8 +280,31 @@ def is_same_size(input: Tensor, other: Tensor) -> bool:
     return input.layout.shape == other.layout.shape
 
 
-def _isin(xp: Any, a: Any, b: Any, assume_unique: bool, invert: bool) -> Any:
-    return xp.isin(a, b, assume_unique=False, invert=invert)
+def _check_elements(*values: Any) -> None:
+    for value in values:
+        if isinstance(value, Tensor) and value.dtype.category not in (INT, FLOAT):
+            raise TensorRuntimeError(
+                f"Unsupported input type encountered for isin(): {value.dtype.title}"
+            )
 
 
-_ = (dtypes, layouts, INT)
+@kernel(method=False, example="isin(tensor([1, 2, 3]), tensor([2, 4]))")
+def isin(
+    elements: Operand,
+    test_elements: Operand,
+    *,
+    assume_unique: bool = False,
+    invert: bool = False,
+) -> Made:
+    """Where an element is among ``test_elements``."""
+    _check_elements(elements, test_elements)
+    shape = elements.layout.shape if isinstance(elements, Tensor) else ()
+
+    def run(xp: Any) -> Any:
+        a, b = (
+            working(v) if isinstance(v, Tensor) else xp.asarray(v)
+            for v in (elements, test_elements)
+        )
+        return xp.isin(a, b, invert=invert)
+
+    return made(dtypes.bool_, shape, run)

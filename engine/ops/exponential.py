@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-
 from engine.kinds import INT_TO_FLOAT, pointwise, smooth
 from engine.kinds.conjugate import conj
 from engine.registry import F

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from engine import dtypes
 from engine import layout as layouts
-from engine.dtypes import BOOL, COMPLEX, INT, DType
-from engine.errors import TensorRuntimeError
-from engine.kinds import DEFAULT, composite, kernel, made, pointwise, smooth, working
+from engine.dtypes import BOOL, INT, DType
+from engine.errors import DtypeNotImplementedError, TensorRuntimeError
+from engine.kinds import DEFAULT, INT_TO_FLOAT, composite, kernel, made, pointwise, smooth, working
 from engine.kinds.conjugate import conj
 from engine.registry import F
 from engine.tensor import Tensor
@@ -16,6 +16,9 @@ from engine.tensor import Tensor
 if TYPE_CHECKING:
     from engine.kinds import Made
     from engine.parameter_types import Operand
+
+
+_LN2 = 0.6931471805599453
 
 
 def _check_exponent(value: Any, compute: DType) -> None:
@@ -97,8 +100,6 @@ def pow(input: Operand, exponent: Operand) -> Tensor:
 
 
 def _refuse_masks(input: Any, exponent: Any) -> None:
-    from engine.errors import DtypeNotImplementedError
-
     tensors = [t for t in (input, exponent) if isinstance(t, Tensor)]
     if len(tensors) == 2 and all(t.dtype.is_bool for t in tensors):
         raise DtypeNotImplementedError("\"pow\" not implemented for 'Bool'")
@@ -177,10 +178,6 @@ def _only_floats(name: str, x: Tensor) -> None:
         raise TensorRuntimeError(f"torch.{name}() only supports floating-point dtypes")
 
 
-def _mantissa_slope(g: Any, y: Any) -> Tensor:
-    return g / y[1].exp2()
-
-
 @kernel(
     fields=("mantissa", "exponent"),
     vjp={"input": lambda g, y: g[0] / (2.0 ** y[1])},
@@ -197,14 +194,14 @@ def frexp(input: Tensor) -> tuple[Made, Made]:
     return made(input.dtype, layout, run), made(dtypes.int32, layout, run)
 
 
-def _ldexp_kernel(xp: Any, a: Any, b: Any) -> Any:
-    return a * xp.power(xp.asarray(2, b.dtype), b)
-
-
-@composite(inplace=True, node="LdexpBackward0", example="ldexp(tensor([1.]), tensor([3]))")
+@pointwise(
+    kernel=lambda xp, a, b: a * xp.power(b.dtype.type(2), b),
+    promote=INT_TO_FLOAT,
+    vjp={
+        "input": lambda g, other: g * conj(F.pow(2.0, other)),
+        "other": lambda g, y: g * conj(y * _LN2),
+    },
+    example="ldexp(tensor([1.]), tensor([3]))",
+)
 def ldexp(input: Tensor, other: Tensor) -> Tensor:
     """``input`` times two to the power of ``other``."""
-    return input * F.pow(2.0, other)
-
-
-_ = COMPLEX

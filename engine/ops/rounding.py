@@ -353,4 +353,3 @@ def nan_to_num(
     neginf: float | None = None,
 ) -> Tensor:
     """NaN replaced by ``nan`` (0), infinities by the dtype's largest and smallest numbers."""
-

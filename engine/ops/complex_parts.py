@@ -1,0 +1,232 @@
+"""Complex numbers: their parts, polar form, conjugates, and views as pairs of numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from engine import dtypes
+from engine import layout as layouts
+from engine.dtypes import COMPLEX, FLOAT, DType, complex_of, real_of
+from engine.errors import TensorRuntimeError
+from engine.kinds import pointwise, view
+from engine.kinds.conjugate import conj as conjugate
+from engine.registry import F, attribute, function, method, ops
+from engine.tensor import Tensor, kind_of
+
+if TYPE_CHECKING:
+    from engine.layout import Layout
+
+
+@view(
+    located=True,
+    vjp=lambda g: F.view_as_complex(g.contiguous()),
+    example="view_as_real(tensor([1+2j]))",
+)
+def view_as_real(input: Tensor) -> tuple[Layout, int, Any]:
+    """Complex numbers as pairs (real, imaginary) along a new last dimension. A view."""
+    if not input.dtype.is_complex:
+        raise TensorRuntimeError("view_as_real is only supported for complex tensors")
+    shape, strides = input.layout.shape, input.layout.strides
+    layout = layouts.layout((*shape, 2), (*[2 * s for s in strides], 1))
+    return layout, 2 * input.offset, kind_of(real_of(input.dtype), input.device)
+
+
+@view(
+    located=True,
+    vjp=lambda g: F.view_as_real(g),
+    example="view_as_complex(tensor([[1., 2.]]))",
+)
+def view_as_complex(input: Tensor) -> tuple[Layout, int, Any]:
+    """Pairs along the last dimension (size 2, stride 1) as complex numbers. A view."""
+    if input.dtype not in (dtypes.float32, dtypes.float64):
+        raise TensorRuntimeError(
+            "view_as_complex is only supported for half, float and double tensors, but got a "
+            f"tensor of scalar type: {input.dtype.title}"
+        )
+    shape, strides = input.layout.shape, input.layout.strides
+    if not shape:
+        raise TensorRuntimeError("Input tensor must have one or more dimensions")
+    if shape[-1] != 2:
+        raise TensorRuntimeError("Tensor must have a last dimension of size 2")
+    if strides[-1] != 1:
+        raise TensorRuntimeError("Tensor must have a last dimension with stride 1")
+    if any(s % 2 for s in strides[:-1]):
+        raise TensorRuntimeError(
+            "Tensor must have a stride divisible by 2 for all but last dimension"
+        )
+    if input.offset % 2:
+        raise TensorRuntimeError("Tensor must have a storage_offset divisible by 2")
+    layout = layouts.layout(shape[:-1], tuple([s // 2 for s in strides[:-1]]))
+    return layout, input.offset // 2, kind_of(complex_of(input.dtype), input.device)
+
+
+@function("real")
+def real(input: Tensor) -> Tensor:
+    """The real part: a view of complex numbers, a real tensor itself."""
+    if not input.dtype.is_complex:
+        return input
+    return F.view_as_real(input).select(-1, 0)  # type: ignore[no-any-return]
+
+
+@function("imag")
+def imag(input: Tensor) -> Tensor:
+    """The imaginary part, a view. Raises RuntimeError for a real tensor."""
+    if not input.dtype.is_complex:
+        raise TensorRuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+    return F.view_as_real(input).select(-1, 1)  # type: ignore[no-any-return]
+
+
+attribute("real", lambda x, value: real(x).copy_(value))(real)
+attribute("imag", lambda x, value: imag(x).copy_(value))(imag)
+
+
+@pointwise(
+    kernel=lambda xp, x: xp.conj(x) if x.dtype.kind == "c" else xp.array(x),
+    promote=lambda common: (common, common),
+    stub="conj_cpu",
+    takes="bifcu8",
+    vjp=lambda g: conjugate(g),
+    example="conj_physical(tensor([1+2j]))",
+)
+def conj_physical(input: Tensor) -> Tensor:
+    """The complex conjugates, as new numbers."""
+
+
+@pointwise(
+    kernel=lambda xp, x: xp.conj(x),
+    promote=lambda common: (common, common),
+    vjp=lambda g: conjugate(g),
+    node="ConjBackward0",
+    function=False,
+    method=False,
+    inplace=False,
+    example="conj(tensor([1+2j]))",
+)
+def conjugated(input: Tensor) -> Tensor:
+    """The complex conjugates."""
+
+
+@method("conj")
+@function("conj")
+def conj(input: Tensor) -> Tensor:
+    """The complex conjugates; a real tensor is returned as it is.
+
+    PyTorch keeps a flag on a view here, and computes later: the numbers are the same.
+    """
+    if not input.dtype.is_complex:
+        return input
+    return ops["conjugated"].function(input)  # type: ignore[no-any-return]
+
+
+@method("resolve_conj", "resolve_neg")
+@function("resolve_conj", "resolve_neg")
+def resolve_conj(input: Tensor) -> Tensor:
+    """The tensor itself: nothing is left to be computed later."""
+    return input
+
+
+@method("is_conj", "is_neg")
+@function("is_conj", "is_neg")
+def is_conj(input: Tensor) -> bool:
+    """Whether a conjugation is still to be computed, which is never so."""
+    return False
+
+
+def _angles(common: DType) -> tuple[DType, DType]:
+    if common.category == COMPLEX:
+        return common, real_of(common)
+    if common.category < FLOAT:
+        return common, _default()
+    return (dtypes.float32 if common.low else common), common
+
+
+def _default() -> DType:
+    from engine.modes import state
+
+    return state.default_dtype
+
+
+def _angle(xp: Any, x: Any) -> Any:
+    if x.dtype.kind == "c":
+        return xp.angle(x)
+    if x.dtype.kind == "f":
+        return xp.where(xp.isnan(x), x, xp.where(x < 0, x.dtype.type(xp.pi), x.dtype.type(0)))
+    return xp.where(x < 0, xp.pi, 0.0)
+
+
+def _angle_slope(g: Tensor, input: Tensor) -> Tensor:
+    if not input.dtype.is_complex:
+        return F.zeros_like(g)  # type: ignore[no-any-return]
+    re, im = F.real(input), F.imag(input)
+    square = re * re + im * im
+    zero = (re == 0) & (im == 0)
+    return F.complex(F.where(zero, 0, g * (-im / square)), F.where(zero, 0, g * (re / square)))  # type: ignore[no-any-return]
+
+
+@pointwise(
+    kernel=_angle, promote=_angles, vjp=_angle_slope, inplace=False, example="angle(tensor([1+1j]))"
+)
+def angle(input: Tensor) -> Tensor:
+    """The angle in radians: of real numbers 0, or pi where negative."""
+
+
+def _check_pair(a: Tensor, b: Tensor) -> None:
+    if (
+        a.dtype.category != FLOAT
+        or b.dtype.category != FLOAT
+        or dtypes.bfloat16 in (a.dtype, b.dtype)
+    ):
+        raise TensorRuntimeError(
+            "Expected both inputs to be Half, Float or Double tensors but got "
+            f"{a.dtype.title} and {b.dtype.title}"
+        )
+    if a.dtype is not b.dtype:
+        raise TensorRuntimeError(
+            f"Expected object of scalar type {a.dtype.title} but got scalar type "
+            f"{b.dtype.title} for second argument"
+        )
+
+
+def _joined(common: DType) -> tuple[DType, DType]:
+    return common, complex_of(common)
+
+
+def _pair(xp: Any, a: Any, b: Any) -> Any:
+    a, b = xp.broadcast_arrays(a, b)
+    y = xp.empty(a.shape, "complex128" if a.dtype == "float64" else "complex64")
+    y.real, y.imag = a, b
+    return y
+
+
+@pointwise(
+    kernel=_pair,
+    refuse=_check_pair,
+    promote=_joined,
+    vjp={"real": lambda g: F.real(g), "imag": lambda g: F.imag(g)},
+    method=False,
+    inplace=False,
+    example="complex(tensor([1.]), tensor([2.]))",
+)
+def complex(real: Tensor, imag: Tensor) -> Tensor:
+    """Complex numbers from real and imaginary parts."""
+
+
+def _abs_slope(g: Tensor, angle: Tensor) -> Tensor:
+    return F.real(g * conjugate(F.polar(F.ones_like(angle), angle)))  # type: ignore[no-any-return]
+
+
+def _turn_slope(g: Tensor, y: Tensor) -> Tensor:
+    return F.real(g * conjugate(y * 1j))  # type: ignore[no-any-return]
+
+
+@pointwise(
+    kernel=lambda xp, r, a: _pair(xp, r * xp.cos(a), r * xp.sin(a)),
+    refuse=_check_pair,
+    promote=_joined,
+    vjp={"abs": _abs_slope, "angle": _turn_slope},
+    method=False,
+    inplace=False,
+    example="polar(tensor([1.]), tensor([3.14159]))",
+)
+def polar(abs: Tensor, angle: Tensor) -> Tensor:
+    """Complex numbers from absolute values and angles."""
