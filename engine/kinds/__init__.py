@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from engine.kinds.composite import composite
 from engine.kinds.contraction import contraction
-from engine.kinds.kernel import Made, kernel, made, working
+from engine.kinds.kernel import Made, altered, kernel, made, working
 from engine.kinds.pointwise import BOOL_OUT, DEFAULT, INT_TO_FLOAT, comparison, pointwise, smooth
 from engine.kinds.reduction import reduction
 from engine.kinds.view import multi_view, view
@@ -14,6 +14,7 @@ __all__ = [
     "DEFAULT",
     "INT_TO_FLOAT",
     "Made",
+    "altered",
     "comparison",
     "composite",
     "contraction",

@@ -14,7 +14,7 @@ from engine import layout as layouts
 from engine import tape
 from engine.dtypes import compute_dtype
 from engine.kinds.deriving import Recorder
-from engine.kinds.record import body_caller, make_op, parameters
+from engine.kinds.record import body_caller, make_op, parameters, spoken_name
 from engine.kinds.results import (
     cast,
     check_destination,
@@ -37,20 +37,44 @@ if TYPE_CHECKING:
 
 
 class Made:
-    """A result to be: dtype, layout and the function of ``xp`` that computes its array."""
+    """A result to be: dtype, layout and the function of ``xp`` that computes its array.
 
-    __slots__ = ("dtype", "layout", "run")
+    ``into(xp, array)``, where there is one, changes an array that holds the input.
+    """
 
-    def __init__(self, dtype: DType, layout: Layout, run: Callable[[Any], Any]):
+    __slots__ = ("dtype", "into", "layout", "run")
+
+    def __init__(
+        self,
+        dtype: DType,
+        layout: Layout,
+        run: Callable[[Any], Any],
+        into: Callable[[Any, Any], None] | None = None,
+    ):
         self.dtype = dtype
         self.layout = layout
         self.run = run
+        self.into = into
 
 
 def made(dtype: DType, shape: tuple[int, ...] | Layout, run: Callable[[Any], Any]) -> Made:
     """A result of that dtype and shape (contiguous) or layout, computed by ``run(xp)``."""
     layout = layouts.contiguous(shape) if isinstance(shape, tuple) else shape
     return Made(dtype, layout, run)
+
+
+def altered(
+    input: Tensor, into: Callable[[Any, Any], None], layout: Layout | None = None
+) -> Made:
+    """``input`` with some elements changed by ``into(xp, array)``: in a copy of it, laid out
+    row-major or as ``layout`` says, or in its own memory by the in-place twin."""
+
+    def run(xp: Any) -> Any:
+        array = xp.array(input.array, order="C")
+        into(xp, array)
+        return array
+
+    return Made(input.dtype, layout or layouts.contiguous(input.layout.shape), run, into)
 
 
 def working(t: Tensor, dtype: DType | None = None) -> Any:
@@ -134,7 +158,7 @@ def _realise(
 
 
 def _build(op: Op, fields: tuple[str, ...], takes_out: bool) -> Any:
-    name = op.name.rpartition(".")[2]
+    name = spoken_name(op)
     ps = parameters(op)
     run = body_caller(op)
     recorder = Recorder(op) if op.derivatives is not None else None
@@ -174,7 +198,7 @@ def store_parts(out: Any, y: Any, name: str) -> Any:
 
 
 def _build_inplace(op: Op) -> Any:
-    name = op.name.rpartition(".")[2]
+    name = spoken_name(op)
     ps = parameters(op)
     recorder = Recorder(op) if op.derivatives is not None else None
 
@@ -195,10 +219,18 @@ def change(op: Op, recorder: Recorder | None, values: list[Any]) -> Tensor:
     )
     tape.check_inplace(x, recorded)
     tape.check_overlap(x)
-    y = compute(op.name, body_caller(op), values)
-    check_destination(x, y.kind, y.layout.shape, recorded)
-    before = recorder.before_write(values) if recorded and recorder is not None else values
-    write(x, y)
+    planned = body_caller(op)(values)
+    if planned.__class__ is Made and planned.into is not None:
+        common_device(op.name, tensors_among(values))
+        check_destination(x, x.kind, planned.layout.shape, recorded)
+        before = recorder.before_write(values) if recorded and recorder is not None else values
+        if x.array is not None:
+            planned.into(x.kind.xp, x.array)
+    else:
+        y = compute(op.name, lambda _: planned, values)
+        check_destination(x, y.kind, y.layout.shape, recorded)
+        before = recorder.before_write(values) if recorded and recorder is not None else values
+        write(x, y)
     tape.bump(x)
     if recorded and recorder is not None:
         node = recorder.record(before, x)

@@ -13,6 +13,7 @@ from engine.errors import (
     TensorRuntimeError,
     TensorTypeError,
 )
+from engine.formats import contiguous_format
 from engine.kinds import composite, kernel, made
 from engine.layout import wrap_dim
 from engine.registry import F, function, ops
@@ -186,7 +187,7 @@ def repeat_interleave(
     shape = input.layout.shape
     wide = input.unsqueeze(d + 1).expand((*shape[: d + 1], repeats, *shape[d + 1 :]))
     whole = (*shape[:d], size * repeats, *shape[d + 1 :])
-    return wide.clone(memory_format="contiguous").view(whole)
+    return wide.clone(memory_format=contiguous_format).view(whole)
 
 
 def _triangle(name: str) -> Any:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from engine import indices
-from engine import layout as layouts
 from engine.errors import DtypeError, TensorIndexError, TensorRuntimeError
-from engine.kinds import kernel, made
+from engine.kinds import altered, kernel
 from engine.layout import wrap_dim
 
 if TYPE_CHECKING:
@@ -71,16 +70,15 @@ def index_add(input: Tensor, dim: Dim, index: Tensor, source: Tensor, *, alpha: 
     d = wrap_dim(dim, input.ndim)
     check_index_add(input, d, index, source, "index_add_()")
 
-    def run(xp: Any) -> Any:
+    def into(xp: Any, array: Any) -> None:
         at = index.array.reshape(-1)
         indices.check_vector(at, input.layout.shape[d] if input.ndim else 1, input.ndim)
-        into = xp.array(input.array, order="C")
         values = source.array
         if alpha != 1:
             values = values * values.dtype.type(alpha)
         if input.ndim == 0:
-            return into + values.reshape(()) if into.dtype != bool else into | values
-        xp.add.at(into, (slice(None),) * d + (at,), values)
-        return into
+            xp.add(array, values.reshape(()), out=array)
+        else:
+            xp.add.at(array, (slice(None),) * d + (at,), values)
 
-    return made(input.dtype, layouts.contiguous(input.layout.shape), run)
+    return altered(input, into)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import TensorRuntimeError
+from engine.formats import contiguous_format
 from engine.kinds.results import store_out
 from engine.registry import F, function, methods
 
@@ -22,13 +23,13 @@ def _enter(view: str) -> None:
     def call(*args: Any, out: Any = None, **kwargs: Any) -> Any:
         viewed = _of(view)(*args, **kwargs)
         if viewed.__class__ is tuple:
-            copies = tuple([v.clone(memory_format="contiguous") for v in viewed])
+            copies = tuple([v.clone(memory_format=contiguous_format) for v in viewed])
             if out is not None:
                 for o, c in zip(out, copies, strict=True):
                     store_out(o, c, f"{view}_copy")
                 return None
             return copies
-        copy = viewed.clone(memory_format="contiguous")
+        copy = viewed.clone(memory_format=contiguous_format)
         return copy if out is None else store_out(out, copy, f"{view}_copy")
 
     call.__name__ = f"{view}_copy"

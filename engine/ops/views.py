@@ -8,6 +8,7 @@ from engine import layout as layouts
 from engine import tape
 from engine.dtypes import DType
 from engine.errors import TensorIndexError, TensorRuntimeError
+from engine.formats import contiguous_format
 from engine.kinds import composite, view
 from engine.layout import wrap_dim
 from engine.overloads import no_overload
@@ -255,7 +256,7 @@ def reshape(input: Tensor, shape: Size) -> Tensor:
     size = layouts.infer_shape(shape, input.layout.numel)
     if layouts.view_strides(input.layout.shape, input.layout.strides, size) is not None:
         return ops["view"].function(input, size)  # type: ignore[no-any-return]
-    y: Tensor = ops["_unsafe_view"].function(input.clone(memory_format="contiguous"), size)
+    y: Tensor = ops["_unsafe_view"].function(input.clone(memory_format=contiguous_format), size)
     y.base = None
     return y
 
