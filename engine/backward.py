@@ -6,7 +6,7 @@ no count of dependencies is needed: all consumers of a node were made after it.
 
 from __future__ import annotations
 
-import heapq
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
 from engine import layout as layouts
@@ -36,32 +36,41 @@ def run(
     With ``inputs`` only what leads to them runs and their gradients are returned (and added to
     their ``grad`` if ``accumulate``); without, every leaf's ``grad`` is added to.
     """
+    edges = [(*_target(root), g) for root, g in zip(roots, gradients, strict=True)]
+    captures = None if inputs is None else _Captures(roots, inputs)
+    return send(edges, retain, create, captures, accumulate)
+
+
+def run_one(root: Tensor) -> None:
+    """As ``run`` for the plain case: one root with one element that is no view."""
+    ag = root.ag
+    assert ag is not None
+    start = implicit_gradient(root, None, 0)
+    send([(root if ag.node is None else ag.node, ag.nr, start)], False, False, None, True)
+
+
+def send(
+    edges: Any, retain: bool, create: bool, captures: _Captures | None, accumulate: bool
+) -> list[Tensor | None]:
+    """Go backward from ``edges``, (target, number, gradient) each, in the right gradient mode."""
     old = state.grad
-    state.grad = create
     site = state.site
+    state.grad = create
     try:
-        return _run(roots, gradients, retain, create, inputs, accumulate)
+        leaves = _visit(edges, retain, captures)
+        return _finish_leaves(leaves, captures, create, accumulate)
     finally:
         state.grad = old
         state.site = site
 
 
-def _run(
-    roots: Sequence[Tensor],
-    gradients: Sequence[Tensor],
-    retain: bool,
-    create: bool,
-    inputs: Sequence[Tensor] | None,
-    accumulate: bool,
-) -> list[Tensor | None]:
+def _visit(edges: Any, retain: bool, captures: _Captures | None) -> dict[Tensor, Tensor]:
+    """Run the nodes that ``edges`` lead to; what arrived at the leaves."""
     heap: list[int] = []
     pending: dict[int, list[Any]] = {}
     leaves: dict[Tensor, Tensor] = {}
-    push, pop = heapq.heappush, heapq.heappop
-    captures = None if inputs is None else _Captures(roots, inputs)
+    push, pop = heappush, heappop
     needed = None if captures is None else captures.needed
-
-    edges: Any = [(*_target(root), g) for root, g in zip(roots, gradients, strict=True)]
     while True:
         # A chain goes from node to node through ``only``; the heap is for where paths meet.
         only: Any = None
@@ -117,7 +126,7 @@ def _run(
         edges = zip(node.next, node.nr, node.gradient.apply(node, g), strict=False)
         if not retain and node.saved:
             release(node)
-    return _finish_leaves(leaves, captures, create, accumulate)
+    return leaves
 
 
 class _Captures:

@@ -40,7 +40,7 @@ class _Plan:
     ):
         names: list[str] = []
         self.rules: list[tuple[Any, Any, tuple[int, ...]]] = []
-        for key, fn in derivatives(op).items():
+        for key, fn in derivatives(op, name).items():
             places = tuple(inputs.index(k) for k in key.split(",") if k in inputs)
             if not any(needed[p] for p in places):
                 continue
@@ -63,12 +63,19 @@ class _Plan:
         self.gradient = Gradient(name or op.node_name, _make_apply(self, len(inputs)), self.names)
 
 
-def derivatives(op: Op) -> dict[str, Any]:
-    """The op's derivatives by input; a bare function is that of the first parameter."""
+def derivatives(op: Op, name: str | None = None) -> dict[str, Any]:
+    """The op's derivatives by input; a bare function is that of the first parameter.
+
+    A table whose keys are nodes' names has one bare function for each variant of the op.
+    """
     vjp = op.derivatives
     if vjp is None:
         return {}
-    return vjp if isinstance(vjp, dict) else {parameters(op)[0].name: vjp}
+    if not isinstance(vjp, dict):
+        return {parameters(op)[0].name: vjp}
+    if op.variant is not None and next(iter(vjp))[:1].isupper():
+        return {parameters(op)[0].name: vjp[name] if name else next(iter(vjp.values()))}
+    return vjp
 
 
 def _source(name: str, order: dict[str, int]) -> Any:
@@ -88,8 +95,14 @@ def _source(name: str, order: dict[str, int]) -> Any:
             if owner == "y":
                 return lambda values, y: _part(y, suffix)
             at = order[owner]
+            if suffix == "_shape":
+                return lambda values, y: _shape(values[at])
             return lambda values, y: _part(values[at], suffix)
     raise AssertionError(f"no parameter {name}")
+
+
+def _shape(t: Any) -> Any:
+    return t.layout.shape if t.__class__ is Tensor else None
 
 
 def _part(t: Any, suffix: str) -> Any:

@@ -13,7 +13,7 @@ from engine.errors import EngineError
 from engine.kinds.deriving import Recorder
 from engine.kinds.record import make_op, parameters
 from engine.kinds.results import verify
-from engine.layout import permute
+from engine.layout import expand, permute
 from engine.modes import state
 from engine.signature import bind
 from engine.storage import Version
@@ -95,6 +95,20 @@ def make_view(
     else:
         y.origin = INFERENCE if state.inference else NO_GRAD
     return y
+
+
+def expanded(g: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """A number's gradient for every element of ``shape``: ``g.expand(shape)``, by a shorter way
+    where nothing is recorded."""
+    if state.grad or g.base is not None:
+        return g.expand(shape) if shape else g
+    if not shape:
+        return g
+    memo = g.layout.memo
+    layout = memo.get(shape)
+    if layout is None:
+        layout = memo[shape] = expand(g.layout, shape)
+    return make_view(g, layout, g.offset)
 
 
 def _recorded(

@@ -43,7 +43,7 @@ def backward(*args: Any, **kwargs: Any) -> None:
         tensor = args[0]
         ag = tensor.ag
         if ag is not None and ag.requires_grad and tensor.layout.numel == 1 and tensor.base is None:
-            passes.run(args, (passes.implicit_gradient(tensor, None, 0),))
+            passes.run_one(tensor)
             return
     tensor, gradient, retain_graph, create_graph, inputs = bind("backward", _BACKWARD, args, kwargs)
     _run_backward([tensor], [gradient], retain_graph, create_graph, inputs)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine import dtypes
 from engine.errors import DtypeError
+from engine.kinds.view import expanded
 from engine.kinds import reduction
 from engine.kinds.composite import composite
 from engine.kinds.conjugate import conj
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 _BLOCK = 64
 
 
-def spread(g: Tensor, shape: tuple[int, ...], dim: Any, keepdim: bool) -> Tensor:
+def spread(g: Tensor, shape: tuple[int, ...], dim: Any, keepdim: bool) -> Any:
     """A reduction's output or gradient with the reduced dimensions back in place, of size 1."""
     if keepdim or not shape:
         return g
@@ -33,7 +34,7 @@ def spread(g: Tensor, shape: tuple[int, ...], dim: Any, keepdim: bool) -> Tensor
     return g
 
 
-def _expand_back(g: Tensor, shape: tuple[int, ...], dim: Any, keepdim: bool) -> Tensor:
+def _expand_back(g: Tensor, shape: tuple[int, ...], dim: Any, keepdim: bool) -> Any:
     if g.layout.ndim:
         g = spread(g, shape, dim, keepdim)
     return g.expand(shape) if shape else g
@@ -73,7 +74,12 @@ def average(xp: Any, x: Any, axes: Any) -> Any:
 @reduction(
     kernel=total,
     gives=TO_INT64,
-    vjp=lambda g, input_shape, dim, keepdim: _expand_back(g, input_shape, dim, keepdim),
+    vjp={
+        "SumBackward0": lambda g, input_shape: expanded(g, input_shape),
+        "SumBackward1": lambda g, input_shape, dim, keepdim: _expand_back(
+            g, input_shape, dim, keepdim
+        ),
+    },
     variant=lambda input, dim, *_: "SumBackward0" if dim is None else "SumBackward1",
     overloads=(
         "(Tensor input, *, torch.dtype dtype = None)",
@@ -104,8 +110,9 @@ def _check_mean(given: DType, dtype: DType | None) -> None:
     kernel=average,
     refuse=_check_mean,
     stub="mean_cpu",
-    vjp=lambda g, input_shape, dim, keepdim: _expand_back(g, input_shape, dim, keepdim)
-    / reduced_count(input_shape, dim),
+    vjp=lambda g, input_shape, dim, keepdim: (
+        _expand_back(g, input_shape, dim, keepdim) / reduced_count(input_shape, dim)
+    ),
     variant=lambda input, dim, *_: "MeanBackward0" if dim is None else "MeanBackward1",
     overloads=(
         "(Tensor input, *, torch.dtype dtype = None, Tensor out = None)",
@@ -123,7 +130,7 @@ def mean(
     """
 
 
-def exclusive_product(x: Tensor, dim: int) -> Tensor:
+def exclusive_product(x: Tensor, dim: int) -> Any:
     """For each element the product of all others along ``dim``; exact where elements are 0."""
     n = x.layout.shape[dim]
     if n == 1:
@@ -205,18 +212,19 @@ def _check_nansum(given: DType, dtype: DType | None) -> None:
         raise DtypeError("nansum on CPU does not support complex inputs")
 
 
-def _nansum(xp: Any, x: Any, axes: Any) -> Any:
-    return total(xp, xp.where(x == x, x, x.dtype.type(0)), axes)
+def _without_nan(xp: Any, x: Any) -> Any:
+    return x if x.dtype.kind in "biu" else xp.where(x == x, x, x.dtype.type(0))
 
 
 @reduction(
-    kernel=_nansum,
+    kernel=total,
+    prepare=_without_nan,
     gives=TO_INT64,
     refuse=_check_nansum,
-    vjp=lambda g, input, dim, keepdim: _expand_back(g, input.layout.shape, dim, keepdim).to(
-        input.dtype
-    )
-    * input.isnan().logical_not(),
+    vjp=lambda g, input, dim, keepdim: (
+        _expand_back(g, input.layout.shape, dim, keepdim).to(input.dtype)
+        * input.isnan().logical_not()
+    ),
     example="nansum(tensor([1., nan, 3.]))",
 )
 def nansum(
@@ -258,7 +266,7 @@ def _log_sum(xp: Any, x: Any, axes: Any) -> Any:
     return summed + xp.squeeze(top, axis=axes)
 
 
-def _log_sum_gradient(g: Tensor, y: Tensor, input: Tensor, dim: Any, keepdim: bool) -> Tensor:
+def _log_sum_gradient(g: Tensor, y: Tensor, input: Tensor, dim: Any, keepdim: bool) -> Any:
     shape = input.layout.shape
     shift = spread(y, shape, dim, keepdim)
     share = (input - shift.masked_fill(shift == -float("inf"), 0)).exp()
