@@ -20,6 +20,7 @@ LAYERS = [
     "engine.errors",
     "engine.dtypes",
     "engine.indices",
+    "engine.selection",
     "engine.layout",
     "engine.formats",
     "engine.device",

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from engine import tape
 from engine.kinds.kernel import store_parts
-from engine.kinds.record import body_caller, make_op, parameters
+from engine.kinds.record import body_caller, make_op, parameters, spoken_name
 from engine.kinds.results import check_destination, write
 from engine.modes import state
+from engine.overloads import first_that_binds
+from engine.registry import ops
 from engine.signature import bind
-from engine import tape
 from engine.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -38,7 +40,7 @@ def composite(*, inplace: bool = False, out: bool = True, **record: Any) -> Call
 
 
 def _build(op: Op, takes_out: bool) -> Any:
-    name = op.name.rpartition(".")[2]
+    name = spoken_name(op)
     ps = parameters(op)
     run = body_caller(op)
 
@@ -62,5 +64,32 @@ def _build_inplace(op: Op) -> Any:
         write(x, y)
         tape.bump(x)
         return x
+
+    return call
+
+
+def overloaded(*overloads: tuple[str, str], **record: Any) -> Callable[[Any], Any]:
+    """An op that is several ops under one name: the first whose parameters fit is called.
+
+    Each overload is (name of an op, PyTorch's signature text). The body only names parameters
+    and documents.
+    """
+
+    def decorate(body: Any) -> Any:
+        return make_op(body, "composite", lambda op: _build_overloaded(op, overloads), **record)
+
+    return decorate
+
+
+def _build_overloaded(op: Op, overloads: tuple[tuple[str, str], ...]) -> Any:
+    name = spoken_name(op)
+    candidates = [ops[at].function for at, _ in overloads]
+    texts = tuple(text for _, text in overloads)
+    first = candidates[0]
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if len(args) == 1 and not kwargs and args[0].__class__ is Tensor:
+            return first(args[0])
+        return first_that_binds(name, candidates, args, kwargs, texts)
 
     return call

@@ -90,9 +90,9 @@ def reduction(
     ``kernel(xp, array, axes, *rest)`` reduces ``axes`` (a tuple, or None for all) of an array;
     ``rest`` are the parameters other than dim, keepdim and dtype. ``gives`` maps the input's
     dtype to the result's, to which the array is converted first if ``convert`` (low precision to
-    float32 instead), after ``prepare(xp, array)``. ``takes`` lists the categories accepted, u for the wide unsigned integers
-    and 8 for float8; others are refused with ``stub``'s name. ``refuse(input's dtype, dtype)``
-    may raise before. ``empty`` false: a dimension of size 0 cannot be reduced. ``no_dims`` says
+    float32 instead), after ``prepare(xp, array)``. ``takes`` lists the categories accepted,
+    u for the wide unsigned integers and 8 for float8; others are refused with ``stub``'s name.
+    ``refuse(input's dtype, dtype)`` may raise before. ``empty`` false: a dimension of size 0 cannot be reduced. ``no_dims`` says
     what an empty tuple of dimensions reduces, "all" or "none". ``overloads`` are PyTorch's
     signatures where a call without dim is one of its own; it takes no keepdim unless
     ``keepdim_alone``.
@@ -144,7 +144,7 @@ def check_takes(takes: str, stub: str, dtype: DType) -> None:
         or (dtype.name in ("uint16", "uint32", "uint64") and "u" not in takes)
         or (dtype.name.startswith("float8") and "8" not in takes)
     ):
-        raise DtypeNotImplementedError(f'"{stub}" not implemented for \'{dtype.title}\'')
+        raise DtypeNotImplementedError(f"\"{stub}\" not implemented for '{dtype.title}'")
 
 
 def _make_plan(x: Tensor, dim: Any, keepdim: bool, dtype: DType | None, rule: _Rule) -> _Plan:
@@ -182,7 +182,7 @@ def _build(
     at_dtype = names.index("dtype") if "dtype" in names else -1
     rest = [i for i, n in enumerate(names) if i and n not in ("dim", "keepdim", "dtype")]
     recorder = Recorder(op)
-    plans: dict[Any, _Plan] = {}
+    plans: dict[Any, Any] = {}
     defaults = [p.default for p in ps[1:]]
     strict = bool(overloads) and not keepdim_alone
     out_alone = strict and "Tensor out" in overloads[0]
@@ -194,12 +194,16 @@ def _build(
             return compute([x, *defaults], (x.kind, x.layout, state.default_dtype))
         out = kwargs.pop("out", None)
         values = bind_overloaded(name, ps, args, kwargs, overloads)
-        if strict and values[at_dim] is None and _lacks_dim(args, kwargs, out is not None and not out_alone):
+        if (
+            strict
+            and values[at_dim] is None
+            and _lacks_dim(args, kwargs, out is not None and not out_alone)
+        ):
             raise no_overload(name, args, kwargs, overloads)
         y = compute(values)
         return y if out is None else store_out(out, y, name)
 
-    def plan_of(values: list[Any]) -> _Plan:
+    def plan_of(values: list[Any]) -> Any:
         x = values[0]
         dim = values[at_dim] if at_dim >= 0 else None
         keepdim = at_keep >= 0 and values[at_keep]
