@@ -29,6 +29,14 @@ class Span:
         return f"Span{self.key()}"
 
 
+def line_span(text: str, line: int) -> Span:
+    """A whole line of a text without its indentation, for what has no narrower place."""
+    lines = text.splitlines()
+    content = lines[line - 1].rstrip() if 0 < line <= len(lines) else ""
+    first = len(content) - len(content.lstrip())
+    return Span(line, first + 1, line, len(content) + 1)
+
+
 class Label:
     """A remark on one stretch of source text."""
 

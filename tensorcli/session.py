@@ -8,7 +8,7 @@ from engine import modes, printing
 from engine.registry import functions
 from engine.tensor import Tensor
 from tensorcli import results
-from tensorcli.diagnostics import Diagnostic, Span
+from tensorcli.diagnostics import Diagnostic, Span, line_span
 from tensorcli.exit_status import ExitStatus
 from tensorcli.explain import forms as _forms  # noqa: F401 - registers the explanations
 from tensorcli.language import limits
@@ -48,7 +48,6 @@ class Session:
         self.settings = settings
         self.explains = False
         self.names: dict[str, object] = {}
-        settle_stack()
         self.reset()
 
     def reset(self) -> None:
@@ -96,6 +95,7 @@ class Session:
     def _run(self, text: str, file: str | None, listener: Listener) -> int:
         """The ring around statements: errors of the program, and faults of ours."""
         program = None
+        since = modes.state.sequence
         try:
             program = compile_program(text, file)
             program.run(self.names, listener)
@@ -108,7 +108,7 @@ class Session:
             )
         except Exception as exc:
             self._show_traceback()
-            status, diagnostic = _judged(exc, text, started=program is not None)
+            status, diagnostic = _judged(exc, text, since, started=program is not None)
             return _ended(listener.emit, diagnostic, text, status)
         return ExitStatus.OK
 
@@ -206,11 +206,6 @@ class Listener:
         return self._shows_last and statement.is_last
 
 
-def settle_stack() -> None:
-    """Let programs nest as deep as their limit allows."""
-    limits.secure_stack()
-
-
 def reseed(seed: int | None) -> None:
     """The generator as PyTorch's at the start: from the system's entropy unless a seed is given."""
     if seed is None:
@@ -228,9 +223,8 @@ def line_running() -> int | None:
 
 def place_running(text: str) -> Span | None:
     """The whole line that is running: limits and interrupts have no narrower place."""
-    from tensorcli.explain.raised import line_span
-
-    return line_span(text, line_running())
+    line = line_running()
+    return None if line is None else line_span(text, line)
 
 
 def time_limit_diagnostic(seconds: float | None, text: str) -> Diagnostic:
@@ -246,14 +240,14 @@ def fault_diagnostic(fault: Exception, text: str) -> Diagnostic:
     return Diagnostic("internal", "InternalError", what, place_running(text))
 
 
-def _judged(exc: Exception, text: str, started: bool) -> tuple[ExitStatus, Diagnostic]:
+def _judged(exc: Exception, text: str, since: int, started: bool) -> tuple[ExitStatus, Diagnostic]:
     """The exit status and the diagnostic of an exception that ended a program."""
     from tensorcli.explain import raised
 
     if isinstance(exc, MemoryError):
         place = place_running(text)
         return ExitStatus.LIMIT, raised.limit_diagnostic("memory", "out of memory", place)
-    diagnostic = raised.diagnostic_of(exc)
+    diagnostic = raised.diagnostic_of(exc, since)
     if not started or diagnostic.span is None:
         # No node of the program noted it: it did not come from the program.
         return ExitStatus.ERROR, fault_diagnostic(exc, text)

@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+from tensorcli.results import ErrorResult, Result
+from tensorcli.session import Session
+from tensorcli.settings import Settings
 from tests.in_memory import World
 
 
@@ -192,6 +195,42 @@ def test_a_shape_mismatch_in_text() -> None:
         "        of the result 3 meets 2\n"
         "  fix: x + ones(2).unsqueeze(1)   gives shape [2, 3]\n"
     )
+
+
+LABELS = [
+    ("x = ones(2, 3)\nx.t().view(-1)", [(2, "shape [3, 2], strides (1, 3), float32")]),
+    ("x = ones(3).expand(2, 3)\nx.add_(1)", [(2, "shape [2, 3], strides (0, 1), float32")]),
+    ("x = ones(2, requires_grad=True)\nx.add_(1)", [(2, "shape [2], leaf that requires grad")]),
+    (
+        "x = ones(2, requires_grad=True)\ny = x.exp()\ny.add_(1)\ny.sum().backward()",
+        [
+            (4, "shape [], by SumBackward0"),
+            (2, "ExpBackward0 kept a value here, changed since"),
+        ],
+    ),
+    (
+        "x = ones(2, requires_grad=True)\ny = x.exp().sum()\ny.backward()\ny.backward()",
+        [
+            (4, "shape [], by SumBackward0"),
+            (2, "ExpBackward0 kept a value here, freed since"),
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "labels"), LABELS)
+def test_labels(text: str, labels: list[tuple[int, str]]) -> None:
+    assert [(label["line"], label["text"]) for label in error(text)["labels"]] == labels
+
+
+def test_lines_of_earlier_inputs_are_not_lines_of_this_one() -> None:
+    world = World()
+    session = Session(world.environment, Settings())
+    found: list[Result] = []
+    session.run("x = ones(2, requires_grad=True)\ny = x.exp().sum()\ny.backward()", found.append)
+    session.run("y.backward()", found.append)
+    [failed] = [result for result in found if isinstance(result, ErrorResult)]
+    assert [label.text for label in failed.diagnostic.labels] == ["shape [], by SumBackward0"]
 
 
 @pytest.mark.parametrize(

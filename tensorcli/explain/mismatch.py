@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from engine import errors as faults
 from engine.tensor import Tensor
-from tensorcli.diagnostics import Diagnostic, Label
+from tensorcli.diagnostics import Diagnostic, Label, line_span
 from tensorcli.explain import fixes
 from tensorcli.explain.layout import first_break, row_major
 
@@ -20,12 +20,19 @@ if TYPE_CHECKING:
     Repairs = Callable[[Where, Any, list[Operand]], list[Fix]]
 
 
-def with_reasons(diagnostic: Diagnostic, exc: Exception, where: Where) -> Diagnostic:
-    """The diagnostic with a label per tensor operand, and the rule that was broken."""
+def with_reasons(
+    diagnostic: Diagnostic, exc: Exception, where: Where, since: int = 0
+) -> Diagnostic:
+    """The diagnostic with a label per tensor operand, and the rule that was broken.
+
+    Of graph nodes only those numbered above `since` were recorded by this very text.
+    """
     if not isinstance(exc, faults.EngineError):
         return diagnostic
     operands = [operand for operand in where.operands if isinstance(operand.value, Tensor)]
-    labels = [Label(operand.span, _described(operand.value)) for operand in operands]
+    describe = next((d for kind, d in DESCRIPTIONS if isinstance(exc, kind)), _shape_and_dtype)
+    labels = [Label(operand.span, describe(operand.value)) for operand in operands]
+    labels += _recorded_labels(exc, where, since)
     diagnostic = diagnostic.with_more(labels=labels)
     for kind, (notes, repairs) in REASONS.items():
         if isinstance(exc, kind):
@@ -35,8 +42,43 @@ def with_reasons(diagnostic: Diagnostic, exc: Exception, where: Where) -> Diagno
     return diagnostic
 
 
-def _described(value: Any) -> str:
+def _shape_and_dtype(value: Any) -> str:
     return f"shape {list(value.layout.shape)}, {value.dtype.name}"
+
+
+def _graph_state(value: Any) -> str:
+    shape = f"shape {list(value.layout.shape)}"
+    if not value.requires_grad:
+        return f"{shape}, requires no grad"
+    node = value.grad_fn
+    return f"{shape}, leaf that requires grad" if node is None else f"{shape}, by {node.name}"
+
+
+def _layout(value: Any) -> str:
+    layout = value.layout
+    return f"shape {list(layout.shape)}, strides {layout.strides}, {value.dtype.name}"
+
+
+# What matters of an operand, where it is not its shape and dtype.
+DESCRIPTIONS: tuple[tuple[type[Exception], Callable[[Any], str]], ...] = (
+    (faults.OverlapError, _layout),
+    (faults.ViewError, _layout),
+    (faults.AutogradError, _graph_state),
+    (faults.InplaceError, _graph_state),
+)
+
+
+def _recorded_labels(exc: Any, where: Where, since: int) -> list[Label]:
+    """Where the node was recorded whose saved value was changed or freed."""
+    if not isinstance(exc, faults.SavedTensorError | faults.FreedGraphError):
+        return []
+    node: Any = exc.node
+    line = getattr(node, "site", None)
+    if not isinstance(line, int) or node.sequence <= since:
+        return []
+    what = "changed since" if isinstance(exc, faults.SavedTensorError) else "freed since"
+    text = f"{node.name} kept a value here, {what}"
+    return [Label(line_span(where.source.text, line), text)]
 
 
 def _broadcast_notes(exc: faults.BroadcastError, operands: list[Operand]) -> list[str]:
@@ -71,13 +113,23 @@ def _view_notes(exc: faults.ViewError, operands: list[Operand]) -> list[str]:
     return [note]
 
 
+def _saved_notes(exc: faults.SavedTensorError, operands: list[Operand]) -> list[str]:
+    node: Any = exc.node
+    if node is None:
+        return []
+    return [
+        f"{node.name} needs the value it kept for its derivative: change a copy instead "
+        "(x = x + 1, or x.clone().add_(1))"
+    ]
+
+
+def _no_fixes(where: Where, exc: Exception, operands: list[Operand]) -> list[Fix]:
+    return []
+
+
 def _dtype_notes(exc: Exception, operands: list[Operand]) -> list[str]:
     names = {operand.value.dtype.name for operand in operands}  # type: ignore[attr-defined]  # tensors only
     return [f"the operands are {' and '.join(sorted(names))}"] if len(names) > 1 else []
-
-
-def _no_notes(exc: Exception, operands: list[Operand]) -> list[str]:
-    return []
 
 
 def _shape_fixes(where: Where, exc: Exception, operands: list[Operand]) -> list[Fix]:
@@ -97,4 +149,5 @@ REASONS: dict[type[Exception], tuple[Notes, Repairs]] = {
     faults.MatmulError: (_matmul_notes, _shape_fixes),
     faults.ViewError: (_view_notes, _view_fixes),
     faults.DtypeError: (_dtype_notes, _dtype_fixes),
+    faults.SavedTensorError: (_saved_notes, _no_fixes),
 }

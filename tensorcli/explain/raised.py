@@ -33,8 +33,12 @@ _PUBLIC = {
 }
 
 
-def diagnostic_of(exc: Exception) -> Diagnostic:
-    """What an exception of the program says, with what the operands have to do with it."""
+def diagnostic_of(exc: Exception, since: int = 0) -> Diagnostic:
+    """What an exception of the program says, with what the operands have to do with it.
+
+    Graph nodes whose sequence number is above `since` were recorded by this text, so that
+    their lines are lines of it; those of earlier inputs at a prompt are not.
+    """
     where = errors.where(exc)
     notes = [str(hint) for hint in errors.hints(exc)]
     diagnostic = Diagnostic(
@@ -44,7 +48,7 @@ def diagnostic_of(exc: Exception) -> Diagnostic:
         None if where is None else where.span,
         notes=[note for note in notes if note],
     )
-    return diagnostic if where is None else mismatch.with_reasons(diagnostic, exc, where)
+    return diagnostic if where is None else mismatch.with_reasons(diagnostic, exc, where, since)
 
 
 def type_of(exc: BaseException) -> str:
@@ -65,13 +69,3 @@ def code_of(exc: BaseException) -> str:
 
 def limit_diagnostic(kind: str, message: str, place: Span | None) -> Diagnostic:
     return Diagnostic(f"limit-{kind}", "LimitError", message, place)
-
-
-def line_span(text: str, line: int | None) -> Span | None:
-    """A whole line of a text, for what has no narrower place."""
-    if line is None:
-        return None
-    lines = text.splitlines()
-    content = lines[line - 1].rstrip() if 0 < line <= len(lines) else ""
-    first = len(content) - len(content.lstrip())
-    return Span(line, first + 1, line, len(content) + 1)

@@ -43,6 +43,7 @@ class Loop:
         self._environment = environment
         self._settings = settings
         self._output = Output(environment, settings)
+        session.explains = self._output.is_rich(environment.stdout)
         self._reader = reader
 
     def run(self) -> int:
