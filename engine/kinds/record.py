@@ -66,6 +66,15 @@ def make_op(
     return op
 
 
+_PREFIXED = ("linalg", "fft", "special")
+
+
+def spoken_name(op: Op) -> str:
+    """The op's name in complaints about arguments: linalg.qr is linalg_qr there."""
+    space, _, base = op.name.rpartition(".")
+    return f"{space}_{base}" if space in _PREFIXED else base
+
+
 def default_node_name(name: str) -> str:
     """PyTorch's name for the node of an op: log_softmax → LogSoftmaxBackward0."""
     return "".join(part[:1].upper() + part[1:] for part in name.split("_")) + "Backward0"
