@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
-from typing import TYPE_CHECKING, NoReturn
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from typing import NoReturn
 
 # Steps between two looks at the clock: a step is one loop iteration or call, at least 0.1 µs.
 BATCH = 1024
@@ -53,20 +51,23 @@ class Limits:
 
 
 def physical_memory() -> int:
-    """The machine's memory in bytes, 8 GiB where the system does not tell."""
-    import os
-
+    """The memory in bytes that this process may hope for; 8 GiB where the system does not tell."""
     try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
-        return 8 << 30
+        machine = 8 << 30
+    try:
+        with open("/sys/fs/cgroup/memory.max", "rb") as container:
+            return min(machine, int(container.read()))
+    except (OSError, ValueError):
+        return machine
 
 
 def resident_memory() -> int:
     """Bytes of memory this process occupies now; 0 where the system does not tell."""
     try:
         with open("/proc/self/statm", "rb") as statm:
-            return int(statm.read().split()[1]) * 4096
+            return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError):
         return 0
 
@@ -209,18 +210,7 @@ def use(limits: Limits | Meter) -> Meter:
     """Start counting afresh against `limits` (or go on with a meter); returns the meter."""
     global _current
     _current = limits if isinstance(limits, Meter) else Meter(limits)
-    for hook in _hooks:
-        hook(_current)
     return _current
-
-
-# Called with each new meter: for whoever keeps it at hand instead of asking each time.
-_hooks: list[Callable[[Meter], None]] = []
-
-
-def on_use(hook: Callable[[Meter], None]) -> None:
-    _hooks.append(hook)
-    hook(_current)
 
 
 # One program call takes about ten of Python's frames; the rest is for nested expressions.
