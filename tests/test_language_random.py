@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 
 import pytest
-from test_language_python import check
 
 from tensorcli.language.limits import LimitReached
+from tests.test_language_python import check
 
 # Not e: that is torch.e.
 NAMES = "abcdk"
