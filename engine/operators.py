@@ -40,7 +40,7 @@ def install() -> None:
         _tie(f"__i{dunder}__", lambda name=name: _inplace(name))
     for name in _COMPARISONS:
         _tie(f"__{name}__", lambda name=name: _function(name))
-    _tie("__rsub__", lambda: ops["rsub"].function)
+    _tie("__rsub__", lambda: _reflected(_function("rsub_plain")))
     _tie("__rtruediv__", lambda: _reciprocal_times)
     _tie("__invert__", lambda: _invert)
     _tie("__pos__", lambda: ops["positive"].function)

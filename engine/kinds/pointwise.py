@@ -30,7 +30,7 @@ from engine.kinds.results import (
 )
 from engine.modes import state
 from engine.registry import methods, ops
-from engine.signature import bind, check_numbers, wrong
+from engine.signature import ArgumentError, bind, check_numbers, type_name, wrong
 from engine.tensor import Kind, Tensor, kind_of, wrap
 
 if TYPE_CHECKING:
@@ -72,9 +72,9 @@ class _Rule:
     """The static part of one pointwise op, read from its record on first use."""
 
     __slots__ = (
-        "attributes", "check_number", "count", "defaults", "kernel", "name", "op", "otherwise", "promote",
-        "promoted", "quick", "recorder", "refuse", "stub",
-        "takes", "ufunc",
+        "attributes", "check_number", "count", "defaults", "kernel", "name", "numbers", "op",
+        "otherwise", "promote", "promoted", "quick", "recorder", "refuse", "stub", "takes",
+        "ufunc",
     )  # fmt: skip
 
     op: Op
@@ -110,6 +110,7 @@ def pointwise(
     otherwise: Callable[..., tuple[str, tuple[Any, ...]] | None] | None = None,
     refuse: Callable[..., None] | None = None,
     check_number: Callable[[Any, DType], None] | None = None,
+    numbers: bool = False,
     inplace: bool = True,
     **record: Any,
 ) -> Callable[[Any], Any]:
@@ -123,7 +124,7 @@ def pointwise(
     ``otherwise(*values)`` gives the name and values of the op that does a call in this one's
     stead (or None), so that the usual call keeps to the quick path. ``refuse(*operands)`` raises
     for dtypes that do not go together, ``check_number(number, compute dtype)`` for a last
-    operand that is a number.
+    operand that is a number. ``numbers``: two numbers are accepted as well.
     """
 
     def decorate(body: Any) -> Any:
@@ -143,6 +144,7 @@ def pointwise(
             rule.otherwise = otherwise
             rule.refuse = refuse
             rule.check_number = check_number
+            rule.numbers = numbers
             rule.attributes = len(ps) - len(operands)
             rule.defaults = tuple(p.default for p in ps[len(operands) :])
             rule.quick = not rule.attributes or (
@@ -315,8 +317,15 @@ def _taken_over(rule: _Rule, values: list[Any]) -> tuple[Op, tuple[Any, ...]] | 
 def _as_tensors(rule: _Rule, values: list[Any]) -> list[Any]:
     """Two numbers as operands: the first becomes a 0-d tensor, where the op takes numbers."""
     p, value = parameters(rule.op)[0], values[0]
-    if p.kind != "Operand" or value.__class__ not in _NUMBERS:
-        raise wrong(rule.name, p, 1, "Tensor", value)
+    if not rule.numbers:
+        if p.kind != "Operand":
+            raise wrong(rule.name, p, 1, "Tensor", value)
+        given = ", ".join(type_name(v) for v in values)
+        raise ArgumentError(
+            f"{rule.name}() received an invalid combination of arguments - got ({given}), but "
+            "expected one of:",
+            p.name,
+        )
     dtype = _NUMBERS[value.__class__]()
     return [wrap(np.array(value, dtype.np), kind_of(dtype), layouts.contiguous(())), values[1]]
 

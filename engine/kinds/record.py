@@ -31,17 +31,20 @@ def make_op(
     domain: Any = None,
     samples: Any = None,
     errors: Any = None,
-    spaces: tuple[str, ...] = ("",),
+    spaces: tuple[str, ...] | None = None,
 ) -> Op:
     """Build and register the record of ``body``.
 
     ``spaces`` are the prefixes under which the function lives ("" for torch itself, "linalg.",
-    "nn.functional." …); ``aliases`` apply to function and method alike.
+    "nn.functional." …; by default what a dotted ``name`` begins with); ``aliases`` apply to
+    function and method alike.
     """
     op = Op()
     op.name = name or body.__name__
     base = op.name.rpartition(".")[2]
     spelled = (base, *aliases)
+    if spaces is None:
+        spaces = (op.name.removesuffix(base),)
     op.names = tuple(space + n for space in spaces for n in spelled) if function else ()
     op.methods = spelled if method else ()
     op.inplace = tuple(f"{n}_" for n in spelled) if inplace else ()

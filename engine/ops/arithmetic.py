@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from engine.dtypes import BOOL, COMPLEX, FLOAT, INT, DType, real_of
 from engine.errors import TensorNotImplementedError, TensorRuntimeError
-from engine.kinds import DEFAULT, pointwise
+from engine.kinds import DEFAULT, composite, pointwise
 from engine.kinds.conjugate import conj
-from engine.registry import F
+from engine.registry import F, ops
 from engine.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -89,6 +89,7 @@ def _with_alpha(name: str) -> Any:
 
 @pointwise(
     ufunc="add",
+    numbers=True,
     stub="add_stub",
     vjp={"input": lambda g: g, "other": lambda g: g},
     otherwise=_with_alpha("add_scaled"),
@@ -120,6 +121,7 @@ def add_scaled(input: Operand, other: Operand, alpha: Scalar) -> Tensor:
     stub="add_stub",
     refuse=_refuse_masks,
     vjp={"input": lambda g: g, "other": lambda g: -g},
+    numbers=True,
     otherwise=_with_alpha("sub_scaled"),
     aliases=("subtract",),
     example="sub(tensor([1.]), 2)",
@@ -146,27 +148,51 @@ def sub_scaled(input: Operand, other: Operand, alpha: Scalar) -> Tensor:
     """``input - alpha * other``."""
 
 
+def _rsub_node(other: Any, input: Any, alpha: Any = 1) -> str:
+    return "RsubBackward0" if isinstance(other, Tensor) else "RsubBackward1"
+
+
 @pointwise(
-    kernel=lambda xp, a, b, alpha: xp.subtract(b, _scaled(xp, a, alpha)),
+    ufunc="subtract",
     stub="add_stub",
-    refuse=lambda input, other: _refuse_masks(other, input),
-    vjp={
-        "input": lambda g, alpha: -g if alpha == 1 else -g * conj(alpha),
-        "other": lambda g: g,
-    },
-    variant=lambda input, other, alpha: (
-        "RsubBackward0" if isinstance(other, Tensor) else "RsubBackward1"
-    ),
+    refuse=_refuse_masks,
+    vjp={"other": lambda g: g, "input": lambda g: -g},
+    variant=_rsub_node,
+    function=False,
     method=False,
     inplace=False,
     example="rsub(tensor([1.]), 2)",
 )
+def rsub_plain(other: Operand, input: Tensor) -> Tensor:
+    """``other - input``: what Python's ``2 - x`` is recorded as."""
+
+
+@pointwise(
+    kernel=lambda xp, a, b, alpha: xp.subtract(a, _scaled(xp, b, alpha)),
+    stub="add_stub",
+    refuse=_refuse_masks,
+    vjp={"other": lambda g: g, "input": lambda g, alpha: -g * conj(alpha)},
+    variant=_rsub_node,
+    function=False,
+    method=False,
+    inplace=False,
+    example="rsub(tensor([1.]), tensor([2.]), alpha=3)",
+)
+def rsub_scaled(other: Operand, input: Tensor, alpha: Scalar) -> Tensor:
+    """``other - alpha * input``."""
+
+
+@composite(method=False, example="rsub(tensor([1.]), 2)")
 def rsub(input: Tensor, other: Operand, alpha: Scalar = 1) -> Tensor:
     """``other - alpha * input``."""
+    if alpha.__class__ is int and alpha == 1:
+        return ops["rsub_plain"].function(other, input)  # type: ignore[no-any-return]
+    return ops["rsub_scaled"].function(other, input, alpha)  # type: ignore[no-any-return]
 
 
 @pointwise(
     ufunc="multiply",
+    numbers=True,
     stub="mul_cpu",
     takes="bifcu",
     vjp={"input": lambda g, other: g * conj(other), "other": lambda g, input: g * conj(input)},
@@ -249,11 +275,6 @@ def _sgn_gradient(g: Tensor, input: Tensor, y: Tensor) -> Tensor:
 @pointwise(kernel=_sign, vjp=_sgn_gradient, stub="sign_cpu", example="sgn(tensor([3+4j]))")
 def sgn(input: Tensor) -> Tensor:
     """The sign; of a complex number the number divided by its absolute value, 0 at 0."""
-
-
-def _plus(common: DType) -> None:
-    if common.category == BOOL:
-        raise TensorRuntimeError("The `+` operator, on a bool tensor is not supported.")
 
 
 def _check_same(input: Tensor, end: Any, weight: Any) -> None:

@@ -37,6 +37,7 @@ def _rounded(input: Any, other: Any, rounding_mode: Any) -> Any:
 
 @pointwise(
     ufunc="true_divide",
+    numbers=True,
     promote=INT_TO_FLOAT,
     takes="bifcu",
     stub="div_true_cpu",
@@ -57,6 +58,7 @@ def div(input: Operand, other: Operand, *, rounding_mode: str | None = None) -> 
 
 @pointwise(
     ufunc="true_divide",
+    numbers=True,
     promote=INT_TO_FLOAT,
     takes="bifcu",
     stub="div_true_cpu",
@@ -125,6 +127,7 @@ def div_trunc(input: Operand, other: Operand) -> Tensor:
     kernel=_floor,
     takes="if",
     stub="div_floor_cpu",
+    numbers=True,
     vjp=_refused("floor_divide"),
     node="NotImplemented",
     example="floor_divide(tensor([-7, 7]), 2)",

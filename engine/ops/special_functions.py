@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from engine.dtypes import DType
 from engine.errors import AutogradError, DtypeNotImplementedError, TensorRuntimeError
-from engine.kinds import INT_TO_FLOAT, composite, pointwise, smooth
+from engine.kinds import INT_TO_FLOAT, composite, kernel, made, pointwise, smooth, working
 from engine.registry import F, method, ops
 from engine.tensor import Tensor
 
 if TYPE_CHECKING:
+    from engine.kinds import Made
     from engine.parameter_types import Operand
 
 _PI = 3.141592653589793
@@ -208,6 +209,12 @@ def polygamma(n: int, input: Tensor) -> Tensor:
     """The ``n``-th derivative of digamma."""
     _check_order(n)
     return ops["polygamma_of"].function(input, n)  # type: ignore[no-any-return]
+
+
+@method("polygamma_")
+def _polygamma_inplace(input: Tensor, n: int) -> Tensor:
+    _check_order(n)
+    return input.polygamma_of_(n)  # type: ignore[no-any-return]
 
 
 @method("polygamma")
@@ -434,15 +441,26 @@ def gammaincc(input: Tensor, other: Tensor) -> Tensor:
     """The regularised upper incomplete gamma function; it is derived by ``other`` only."""
 
 
-def _mvlgamma(xp: Any, x: Any, p: int) -> Any:
-    import scipy.special
-
+def _mvlgamma(input: Tensor, p: int) -> Made:
     if p < 1:
         raise TensorRuntimeError("p has to be greater than or equal to 1")
-    total = xp.zeros_like(x)
-    for i in range(p):
-        total = total + scipy.special.gammaln(x - x.dtype.type(i / 2))
-    return total + x.dtype.type(p * (p - 1) / 4 * 1.1447298858494002)
+    if input.dtype.is_bool:
+        raise TensorRuntimeError("The input tensor may not be a boolean tensor.")
+    if input.dtype.is_complex:
+        title = input.dtype.title
+        raise DtypeNotImplementedError(f"\"arange_cpu\" not implemented for '{title}'")
+    compute, final = INT_TO_FLOAT(input.dtype)
+
+    def run(xp: Any) -> Any:
+        import scipy.special
+
+        x = working(input, compute)
+        total = xp.full(x.shape, p * (p - 1) / 4 * 1.1447298858494002, x.dtype)
+        for i in range(p):
+            total = total + scipy.special.gammaln(x - x.dtype.type(i / 2))
+        return total
+
+    return made(final, input.layout.shape, run)
 
 
 def _mvlgamma_slope(g: Tensor, input: Tensor, p: int) -> Tensor:
@@ -452,40 +470,23 @@ def _mvlgamma_slope(g: Tensor, input: Tensor, p: int) -> Tensor:
     return g * total
 
 
-def _no_masks(common: DType) -> tuple[DType, DType]:
-    if common.is_bool:
-        raise TensorRuntimeError("The input tensor may not be a boolean tensor.")
-    return INT_TO_FLOAT(common)
-
-
-@pointwise(
-    kernel=_mvlgamma,
-    promote=_no_masks,
-    takes="bif",
-    stub="arange_cpu",
-    vjp=_mvlgamma_slope,
-    example="mvlgamma(tensor([3., 4.]), 2)",
-    domain=(3, 10),
-)
-def mvlgamma(input: Tensor, p: int) -> Tensor:
+@kernel(vjp=_mvlgamma_slope, inplace=True, example="mvlgamma(tensor([3., 4.]), 2)", domain=(3, 10))
+def mvlgamma(input: Tensor, p: int) -> Made:
     """The logarithm of the multivariate gamma function of dimension ``p``."""
+    return _mvlgamma(input, p)
 
 
-@pointwise(
-    kernel=_mvlgamma,
-    promote=_no_masks,
-    takes="bif",
-    stub="arange_cpu",
+@kernel(
     vjp=_mvlgamma_slope,
     name="special.multigammaln",
     node="MvlgammaBackward0",
     method=False,
-    inplace=False,
     example="special.multigammaln(tensor([3., 4.]), 2)",
     domain=(3, 10),
 )
-def multigammaln(input: Tensor, p: int) -> Tensor:
+def multigammaln(input: Tensor, p: int) -> Made:
     """The logarithm of the multivariate gamma function of dimension ``p``."""
+    return _mvlgamma(input, p)
 
 
 def _wide_floats(stub: str) -> Any:
