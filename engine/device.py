@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.errors import DeviceError
+from engine.errors import DeviceError, TensorNotImplementedError
 
 _TYPES = ("cpu", "cuda", "meta")
 _REFUSED = {"mps", "xla", "xpu", "hpu", "mkldnn", "ipu", "lazy", "privateuseone"}
@@ -36,6 +36,10 @@ def device(name: str | Device | int, index: int | None = None) -> Device:
     if isinstance(name, Device):
         return name
     if isinstance(name, int):
+        from engine.backends import cupy
+
+        if not cupy.device_count():
+            raise DeviceError("Cannot access accelerator device when none is available.")
         name, index = "cuda", name
     text, _, number = name.partition(":")
     if text not in _TYPES and text not in _REFUSED or (number and not number.isdigit()):
@@ -60,9 +64,14 @@ meta = device("meta")
 def require(target: Device) -> Device:
     """``target`` itself if this process can compute on it; PyTorch's error otherwise."""
     if target.type in ("cpu", "meta"):
-        return target
+        return cpu if target.type == "cpu" else meta
     if target.type == "cuda":
         from engine.backends import cupy
 
         return cupy.require(target)
-    raise DeviceError(f"PyTorch is not linked with support for {target.type} devices")
+    raise TensorNotImplementedError(
+        "Could not run 'aten::empty.memory_format' with arguments from the "
+        f"'{target.type.upper()}' backend. This could be because the operator doesn't exist for "
+        "this backend, or was omitted during the selective/custom build process (if using custom "
+        "build)."
+    )

@@ -249,7 +249,7 @@ def elementwise(operands: Sequence[Layout], shape: tuple[int, ...]) -> Layout:
         if all(o.dense and o.strides == first.strides for o in operands):
             return first
     n = len(shape)
-    order = _iteration_order([_broadcast_strides(o, shape) for o in operands], shape)
+    order = iteration_order([_broadcast_strides(o, shape) for o in operands], shape)
     if order == list(range(n - 1, -1, -1)):
         return contiguous(shape)
     return layout(shape, strides_along(shape, order[::-1]))
@@ -263,7 +263,7 @@ def _broadcast_strides(operand: Layout, shape: tuple[int, ...]) -> tuple[int, ..
     )
 
 
-def _iteration_order(strides: list[tuple[int, ...]], shape: tuple[int, ...]) -> list[int]:
+def iteration_order(strides: list[tuple[int, ...]], shape: tuple[int, ...]) -> list[int]:
     """Dimensions from innermost to outermost, by insertion sort over pairwise comparisons."""
     n = len(shape)
     perm = list(range(n - 1, -1, -1))

@@ -9,14 +9,14 @@ import numpy as np
 from engine import device as devices
 from engine import dtypes, foreign, literals
 from engine import layout as layouts
-from engine.errors import TensorRuntimeError, TensorTypeError, TensorValueError
+from engine.errors import TensorTypeError, TensorValueError
 from engine.kinds.creation import check_differentiable, check_options, default_device, target_device
-from engine.kinds.results import result
+from engine.kinds.results import finish, result
 from engine.modes import state, warn
 from engine.registry import function, method
 from engine.signature import Parameter, bind, parameters_of, type_name
 from engine.storage import Storage
-from engine.tensor import Autograd, Tensor, kind_of
+from engine.tensor import Autograd, Tensor, kind_of, wrap
 
 if TYPE_CHECKING:
     from engine.device import Device
@@ -128,17 +128,9 @@ def shown(array: Any) -> Tensor:
 
 def over_memory(array: Any, dtype: DType, layout: layouts.Layout) -> Tensor:
     """A tensor whose storage is just the memory that ``array`` shows."""
-    kind = kind_of(dtype)
-    t: Tensor = object.__new__(Tensor)
-    t.array = array
-    t.kind = kind
-    t.layout = layout
-    t.base = None
-    t.ag = None
-    t._storage = Storage(_buffer(array), layout.span * dtype.itemsize, kind.device)
-    if state.inference:
-        t.version = None
-    return t
+    t = wrap(array, kind_of(dtype), layout)
+    t._storage = Storage(_buffer(array), layout.span * dtype.itemsize, t.kind.device)
+    return finish(t) if state.watch else t
 
 
 def _buffer(array: Any) -> Any:
@@ -147,7 +139,7 @@ def _buffer(array: Any) -> Any:
         return array if array.ndim else array.reshape(1)
     if array.size == 0:
         return array.reshape(-1)
-    span = 1 + sum((n - 1) * (s // array.itemsize) for n, s in zip(array.shape, array.strides))
+    span = 1 + sum((n - 1) * (s // array.itemsize) for n, s in zip(array.shape, array.strides, strict=True))
     return np.lib.stride_tricks.as_strided(array, (span,), (array.itemsize,))
 
 

@@ -5,42 +5,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import engine.ops  # noqa: F401  # enters the operations in the registry
-from engine import dtypes, registry
-from engine.device import Device, device
-from engine.dtypes import DType
-from engine.layout import Size
-from engine.tensor import Tensor
+from engine import registry
+from engine.namespace import constants
 from tensorcli.language.functions import GUARDED_CALLS, PLAIN_CALLABLES
 from tensorcli.language.namespaces import Namespace, register
+from tensorcli.language.torch_values import CALLS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 # The modules inside torch; functions belong to the longest of these that their name begins with.
 MODULES = (
-    "", "autograd", "autograd.functional", "autograd.graph", "backends", "compiler", "cuda", "cpu",
-    "fft", "func", "linalg", "nn", "nn.functional", "nn.init", "nn.utils", "random", "special",
+    "", "autograd", "autograd.functional", "autograd.graph", "backends",
+    "backends.cudnn", "backends.mps", "compiler", "cuda", "cpu",
+    "fft", "func", "linalg", "nn", "nn.functional", "nn.init", "nn.utils", "random",
+    "signal", "signal.windows", "special",
     "testing", "utils", "version",
 )  # fmt: skip
-
-_SPELLINGS = {
-    "float": "float32", "double": "float64", "half": "float16", "bfloat16": "bfloat16",
-    "short": "int16", "int": "int32", "long": "int64", "bool": "bool",
-    "cfloat": "complex64", "cdouble": "complex128", "chalf": "complex32",
-}  # fmt: skip
-
-
-def _constants() -> dict[str, object]:
-    """What torch has beside functions: dtypes, types, numbers."""
-    found: dict[str, object] = {"Tensor": Tensor, "Size": Size, "dtype": DType, "device": Device}
-    found.update(dtypes.by_name)
-    for spelling, name in _SPELLINGS.items():
-        if name in dtypes.by_name:
-            found[spelling] = dtypes.by_name[name]
-    inf = float("inf")
-    found.update(inf=inf, nan=inf - inf, pi=3.141592653589793, e=2.718281828459045, newaxis=None)
-    found["__version__"] = "2.13.0"
-    return found
 
 
 class TorchTable(dict[str, Any]):
@@ -84,7 +65,7 @@ def _make() -> dict[str, Namespace]:
     made: dict[str, Namespace] = {}
     for name in MODULES:
         full = f"torch.{name}" if name else "torch"
-        made[name] = Namespace(full, TorchTable(name, _constants() if not name else {}))
+        made[name] = Namespace(full, TorchTable(name, constants if not name else {}))
         outer, _, last = name.rpartition(".")
         if name:
             made[outer].table[last] = made[name]  # type: ignore[index]  # these tables are ours
@@ -98,5 +79,4 @@ def install(bare_names: list[Any]) -> None:
         register(namespace.name, lambda namespace=namespace: namespace)  # type: ignore[misc]
         if name == "":
             bare_names.append(namespace.table)
-    GUARDED_CALLS[Size] = Size
-    GUARDED_CALLS[Device] = device
+    GUARDED_CALLS.update(CALLS)

@@ -57,6 +57,11 @@ TYPE_NAMES: dict[str, str] = {
     "engine.layout.Size": "torch.Size",
     "engine.dtypes.DType": "torch.dtype",
     "engine.device.Device": "torch.device",
+    "engine.formats.MemoryFormat": "torch.memory_format",
+    "engine.formats.StorageLayout": "torch.layout",
+    "engine.numeric_limits.FloatLimits": "torch.finfo",
+    "engine.numeric_limits.IntegerLimits": "torch.iinfo",
+    "engine.random.source.Generator": "torch._C.Generator",
     "tensorcli.language.numpy_array.ndarray": "numpy.ndarray",
 }
 

@@ -159,6 +159,10 @@ _TYPE_NAMES = {
     "NoneType": "NoneType",
     "Function": "function",
     "MemoryFormat": "memory_format",
+    "StorageLayout": "layout",
+    "FloatLimits": "finfo",
+    "IntegerLimits": "iinfo",
+    "TensorType": "type",
     "Layout": "layout",
 }
 
