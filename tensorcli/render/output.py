@@ -32,7 +32,16 @@ class Output:
     one by one, so that whoever reads from a running script sees them when they happen.
     """
 
-    __slots__ = ("_environment", "_format", "_full", "_json", "_settings", "file", "flush_each")
+    __slots__ = (
+        "_environment",
+        "_format",
+        "_full",
+        "_json",
+        "_rich",
+        "_settings",
+        "file",
+        "flush_each",
+    )
 
     def __init__(self, environment: Environment, settings: Settings) -> None:
         self._environment = environment
@@ -40,6 +49,7 @@ class Output:
         self._format = settings.format
         self._json = settings.format == "json"
         self._full = settings.full
+        self._rich: dict[int, bool] = {}
         self.file: str | None = None
         self.flush_each = False
 
@@ -70,16 +80,22 @@ class Output:
 
     def is_rich(self, stream: TextIO) -> bool:
         """Each stream by itself: a terminal gets rich text, a pipe plain."""
-        return self._format == "rich" or (self._format == "auto" and is_terminal(stream))
+        rich = self._rich.get(id(stream))
+        if rich is None:
+            rich = self._format == "rich" or (self._format == "auto" and is_terminal(stream))
+            self._rich[id(stream)] = rich
+        return rich
 
     def _text(self, result: results.Result, stream: TextIO) -> str:
-        width = self._environment.width()
         if not self.is_rich(stream):
             from tensorcli.render import plain
 
-            return plain.text(result, width, self.file)
+            if type(result) in plain.OF_ANY_WIDTH:
+                return plain.text(result)  # asking for the width takes as long as the rest
+            return plain.text(result, self._environment.width(), self.file)
         from tensorcli.render import rich
 
+        width = self._environment.width()
         colour = self._environment.colour(stream, self._settings.color)
         text = rich.text(result, width, self.file, colour)
         return text if _has_unicode(stream) else text.replace("·", "-")

@@ -55,6 +55,9 @@ def explanation_lines(result: Any, width: int, file: str | None) -> list[Line]:
     return explanation.LINES[type(result)](result, width)
 
 
+# Results whose text is the same however wide the terminal is.
+OF_ANY_WIDTH = frozenset({results.TensorResult, results.ValueResult, results.PrintResult})
+
 TEXTS: dict[type, Callable[[Any, int, str | None], str]] = {
     results.TensorResult: _tensor,
     results.ValueResult: _value,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from tensorcli import results
 from tensorcli.render import plain
 from tensorcli.render.explanation import size_text, tuple_text
-from tensorcli.render.lines import joined, plain_text, visible
+from tensorcli.render.lines import joined, merged, plain_text, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def painted(lines: Sequence[Line], colour: bool) -> str:
     )
     for line in lines:
         assembled = Text(no_wrap=True)
-        for piece, role in line:
+        for piece, role in merged(line):
             assembled.append(piece, STYLES.get(role))
         assembled.rstrip()
         console.print(assembled, soft_wrap=True, markup=False, highlight=False, emoji=False)
