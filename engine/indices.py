@@ -18,3 +18,22 @@ def check_vector(at: Any, size: int, ndim: int) -> None:
         raise TensorIndexError("index out of range in self")
     bad = at[(at < 0) | (at >= size)].reshape(-1)[0]
     raise TensorRuntimeError(f"index {bad} is out of bounds for dimension 0 with size {size}")
+
+
+def grid(xp: Any, at: Any, d: int, size: int) -> tuple[Any, ...]:
+    """The numpy index that reads ``at`` along dimension ``d`` and every place along the others."""
+    if at.size and (at.min() < 0 or at.max() >= size):
+        bad = at[(at < 0) | (at >= size)].reshape(-1)[0]
+        raise TensorRuntimeError(f"index {bad} is out of bounds for dimension {d} with size {size}")
+    keys = list(xp.ogrid[tuple([slice(n) for n in at.shape])])
+    keys[d] = at
+    return tuple(keys)
+
+
+def check_flat(at: Any, numel: int) -> None:
+    """Refuse flat positions outside -numel to numel-1."""
+    if at.size and (at.min() < -numel or at.max() >= numel):
+        bad = at[(at < -numel) | (at >= numel)].reshape(-1)[0]
+        raise TensorIndexError(
+            f"out of range: tried to access index {bad} on a tensor of {numel} elements."
+        )

@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from engine import dtypes, scalars, tape
 from engine import layout as layouts
-from engine.errors import BroadcastError, DtypeError, TensorIndexError, TensorRuntimeError
+from engine.errors import (
+    BroadcastError,
+    DtypeError,
+    TensorIndexError,
+    TensorRuntimeError,
+    TensorValueError,
+)
 from engine.kinds import altered, kernel, made
 from engine.kinds.deriving import Recorder
 from engine.kinds.kernel import change
@@ -14,7 +20,7 @@ from engine.kinds.subscript import plan_of, viewed
 from engine.modes import state
 from engine.registry import method, ops
 from engine.signature import ArgumentError
-from engine.tensor import Tensor, wrap
+from engine.tensor import Tensor, number, wrap
 
 if TYPE_CHECKING:
     from engine.kinds import Made
@@ -59,12 +65,12 @@ def put(x: Tensor, index: Any, value: Any) -> None:
     y = viewed(x, plan) if plan.steps else x
     if y is x and state.grad and x.ag is not None and x.ag.requires_grad and x.ag.node is None:
         y = x.view(x.layout.shape)
-    _put(
-        y, tuple(plan.indices), value if shape == value.layout.shape else value.view(shape), False
-    )
+    _put(y, tuple(plan.indices), value if shape == value.layout.shape else value.view(shape), False)
 
 
 def _number(x: Tensor, value: Any) -> Tensor:
+    if value.__class__ is int and not -(2**63) <= value < 2**64:
+        raise TensorValueError("Overflow when unpacking long long")
     array = None if x.array is None else scalars.element(value, x.dtype)
     return wrap(array, x.kind, layouts.contiguous(()))
 
@@ -215,9 +221,7 @@ def _index_gradient(g: Tensor, input_shape: Any, indices: Any) -> Tensor:
 def _index(input: Tensor, indices: Any) -> Made:
     """The elements that index tensors name; None keeps a dimension."""
     target = _target(input, indices)
-    return made(
-        input.dtype, target.layout, lambda xp: input.array[_keys(input, target)]
-    )
+    return made(input.dtype, target.layout, lambda xp: input.array[_keys(input, target)])
 
 
 def _put_gradient(
@@ -243,10 +247,14 @@ def index_put(input: Tensor, indices: Tensors, values: Tensor, accumulate: bool 
     With ``accumulate`` they are added, and a place named twice gets both.
     """
     if input.dtype is not values.dtype:
-        raise DtypeError(
-            "Index put requires the source and destination dtypes match, got "
-            f"{input.dtype.title} for the destination and {values.dtype.title} for the source."
-        )
+        only_mask = [i for i in indices if i is not None]
+        if len(only_mask) == 1 and only_mask[0].dtype in _MASKS and values.layout.numel == 1:
+            values = _number(input, number(values))
+        else:
+            raise DtypeError(
+                "Index put requires the source and destination dtypes match, got "
+                f"{input.dtype.title} for the destination and {values.dtype.title} for the source."
+            )
     target = _target(input, indices)
     try:
         fits = layouts.broadcast_shapes(target.shape, values.layout.shape) == target.shape
@@ -266,7 +274,6 @@ def index_put(input: Tensor, indices: Tensors, values: Tensor, accumulate: bool 
             array[keys] = values.array
 
     return altered(input, into, layouts.preserved(input.layout))
-
 
 
 def _put(x: Tensor, indices: tuple[Tensor | None, ...], values: Tensor, accumulate: bool) -> Tensor:

@@ -1,0 +1,212 @@
+"""The scatter family: writing, adding and reducing along one dimension, index by index."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from engine import indices, scalars
+from engine.errors import DtypeError, TensorNotImplementedError, TensorRuntimeError
+from engine.kinds import altered, composite, kernel
+from engine.layout import wrap_dim
+from engine.overloads import no_overload
+from engine.registry import method, methods, ops
+from engine.tensor import Tensor
+
+if TYPE_CHECKING:
+    from engine.kinds import Made
+    from engine.parameter_types import Dim, Scalar
+
+_FORMS = (
+    "(int dim, Tensor index, Tensor src)",
+    "(int dim, Tensor index, Tensor src, *, str reduce)",
+    "(int dim, Tensor index, Number value)",
+    "(int dim, Tensor index, Number value, *, str reduce)",
+)
+
+
+def _check(input: Tensor, dim: int, index: Tensor, source: Tensor | None, name: str) -> int:
+    """The dimension counted from the front; refuses shapes and dtypes that do not fit."""
+    d = wrap_dim(dim, input.ndim)
+    if index.dtype not in indices.WHOLE:
+        raise TensorRuntimeError(f"{name}(): Expected dtype int32/int64 for index")
+    if source is not None and source.dtype is not input.dtype:
+        raise DtypeError("scatter(): Expected self.dtype to be equal to src.dtype")
+    if not index.layout.numel:
+        return d
+    if max(index.ndim, 1) != max(input.ndim, 1):
+        raise TensorRuntimeError(
+            "Index tensor must have the same number of dimensions as self tensor"
+        )
+    if source is not None and max(index.ndim, 1) != max(source.ndim, 1):
+        raise TensorRuntimeError(
+            "Index tensor must have the same number of dimensions as src tensor"
+        )
+    wide = index.layout.shape
+    own = input.layout.shape
+    too_large = any(n > own[at] for at, n in enumerate(wide) if at != d and input.ndim)
+    if source is None:
+        if too_large:
+            raise TensorRuntimeError(
+                f"Expected index {list(wide)} to be no larger than self {list(own)} apart from "
+                f"dimension {d}"
+            )
+    elif too_large or any(n > m for n, m in zip(wide, source.layout.shape, strict=False)):
+        raise TensorRuntimeError(
+            f"Expected index {list(wide)} to be no larger than self {list(own)} apart from "
+            f"dimension {d} and to be no larger size than src {list(source.layout.shape)}"
+        )
+    return d
+
+
+def _written(input: Tensor, d: int, index: Tensor, source: Any, store: Any) -> Made:
+    """``input`` after ``store(xp, array, keys, values)``; ``source`` is a tensor or an element."""
+
+    def into(xp: Any, array: Any) -> None:
+        if not index.layout.numel:
+            return
+        if array.ndim == 0:
+            array = array.reshape(1)
+        at = index.array if index.ndim else index.array.reshape(1)
+        values = source
+        if isinstance(source, Tensor):
+            values = source.array if source.ndim else source.array.reshape(1)
+            values = values[tuple([slice(n) for n in at.shape])]
+        store(xp, array, indices.grid(xp, at, d, array.shape[d]), values)
+
+    return altered(input, into)
+
+
+def _store(xp: Any, array: Any, keys: Any, values: Any) -> None:
+    array[keys] = values
+
+
+def _add(xp: Any, array: Any, keys: Any, values: Any) -> None:
+    xp.add.at(array, keys, values)
+
+
+def _multiply(xp: Any, array: Any, keys: Any, values: Any) -> None:
+    xp.multiply.at(array, keys, values)
+
+
+@kernel(
+    vjp={
+        "input": lambda g, dim, index: g.scatter(dim, index, 0),
+        "src": lambda g, dim, index, src_shape: _padded(g.gather(dim, index), src_shape),
+    },
+    inplace=True,
+    function=False,
+    method=False,
+    node="ScatterBackward0",
+)
+def _scatter_source(input: Tensor, dim: Dim, index: Tensor, src: Tensor) -> Made:
+    """Elements of ``src`` at the places that ``index`` names."""
+    return _written(input, _check(input, dim, index, src, "scatter"), index, src, _store)
+
+
+def _padded(g: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """A gradient of the part of ``src`` that the index covered, with zeros for the rest."""
+    if g.layout.shape == shape:
+        return g
+    whole = g.new_zeros(shape)
+    if g.layout.numel:
+        whole[tuple([slice(n) for n in g.layout.shape])] = g  # type: ignore[index]
+    return whole
+
+
+@kernel(
+    vjp={"input": lambda g, dim, index: g.scatter(dim, index, 0)},
+    inplace=True,
+    function=False,
+    method=False,
+    node="ScatterBackward1",
+)
+def _scatter_number(input: Tensor, dim: Dim, index: Tensor, value: Scalar) -> Made:
+    """A number at the places that ``index`` names."""
+    d = _check(input, dim, index, None, "scatter")
+    return _written(input, d, index, scalars.element(value, input.dtype), _store)
+
+
+def _no_derivative(g: Tensor) -> Tensor:
+    raise TensorNotImplementedError("derivative for aten::scatter is not implemented")
+
+
+_STORES = {"add": _add, "multiply": _multiply}
+
+
+@kernel(
+    vjp={"input": _no_derivative, "source": _no_derivative},
+    inplace=True,
+    function=False,
+    method=False,
+    node="NotImplemented",
+)
+def _scatter_reduced(input: Tensor, dim: Dim, index: Tensor, source: Any, *, reduce: str) -> Made:
+    """Elements added or multiplied at the places that ``index`` names."""
+    tensor = source if isinstance(source, Tensor) else None
+    d = _check(input, dim, index, tensor, "scatter")
+    if reduce not in _STORES:
+        raise TensorRuntimeError("reduce argument must be either add or multiply.")
+    values = scalars.element(source, input.dtype) if tensor is None else source
+    return _written(input, d, index, values, _STORES[reduce])
+
+
+def _form(
+    name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[str, list[Any], dict[str, Any]]:
+    """The internal op that a call of ``scatter`` means, with its arguments."""
+    rest = dict(kwargs)
+    given = list(args)
+    for key in ("dim", "index"):
+        if key in rest:
+            given.append(rest.pop(key))
+    source = next((rest.pop(k) for k in ("src", "value") if k in rest), None)
+    if source is not None:
+        given.append(source)
+    if len(given) != 3 or not isinstance(given[2], (Tensor, bool, int, float, complex)):
+        raise no_overload(name, args, kwargs, _FORMS)
+    if rest.get("reduce") is not None:
+        return "_scatter_reduced", given, rest
+    rest.pop("reduce", None)
+    return ("_scatter_source" if isinstance(given[2], Tensor) else "_scatter_number"), given, rest
+
+
+@composite(out=False, example="scatter(zeros(1, 3), 1, tensor([[2, 0]]), tensor([[1., 2.]]))")
+def scatter(
+    input: Tensor,
+    dim: Any = None,
+    index: Any = None,
+    src: Any = None,
+    *,
+    value: Any = None,
+    reduce: Any = None,
+    out: Any = None,
+) -> Tensor:
+    """``input`` with the elements of ``src`` (or one number) put where ``index`` says along ``dim``.
+
+    Of several elements for one place one stays; ``reduce`` adds or multiplies instead.
+    """
+    args = tuple([v for v in (dim, index, src) if v is not None])
+    options = {"value": value, "reduce": reduce, "out": out}
+    given = {k: v for k, v in options.items() if v is not None}
+    form, found, rest = _form("scatter", args, given)
+    return ops[form].function(input, *found, **rest)  # type: ignore[no-any-return]
+
+
+@method("scatter_")
+def scatter_(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """``scatter`` of the tensor itself."""
+    form, found, rest = _form("scatter_", args, kwargs)
+    return methods[form + "_"](x, *found, **rest)  # type: ignore[no-any-return]
+
+
+@kernel(
+    vjp={
+        "input": lambda g: g,
+        "src": lambda g, dim, index, src_shape: _padded(g.gather(dim, index), src_shape),
+    },
+    inplace=True,
+    example="scatter_add(zeros(1, 3), 1, tensor([[2, 2]]), tensor([[1., 2.]]))",
+)
+def scatter_add(input: Tensor, dim: Dim, index: Tensor, src: Tensor) -> Made:
+    """``input`` with the elements of ``src`` added where ``index`` says along ``dim``."""
+    return _written(input, _check(input, dim, index, src, "scatter"), index, src, _add)
