@@ -157,7 +157,7 @@ def _operands(kind: Any, metavar: str, text: str, default: Any) -> Parameter:
 
 @_command(
     "eval",
-    _operands(list[str], "EXPR...", "Lines of one program; - reads standard input.", ...),
+    _operands(list[str], "EXPR", "Lines of one program; - reads standard input.", ...),
     tuple(HELP),
     "Evaluate expressions, or whole programs, given as arguments.",
 )
@@ -168,7 +168,7 @@ def _eval(environment: Environment, operands: list[str], flags: dict[str, FlagVa
 
 @_command(
     "run",
-    _operands(list[str] | None, "[FILE]...", "Programs; - reads standard input.", None),
+    _operands(list[str] | None, "FILE", "Programs; - reads standard input.", None),
     tuple(HELP),
     "Run program files, each in a session of its own.",
 )
@@ -193,7 +193,7 @@ def _repl(environment: Environment, operands: None, flags: dict[str, FlagValue])
 
 @_command(
     "ops",
-    _operands(str | None, "[NAME]", "An operation, such as matmul.", None),
+    _operands(str | None, "NAME", "An operation, such as matmul.", None),
     ("--json", "--plain", "--rich", "--color"),
     "List the operations, or describe one.",
 )

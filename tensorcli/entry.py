@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from tensorcli.options import Request
 
 
+COMPLETION = "_TENSORCLI_COMPLETE"
+"""A shell asks for completions by setting this; typer answers."""
+
+
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and end the process."""
     try:
@@ -50,6 +54,10 @@ def run(arguments: Sequence[str], environment: Environment | None = None) -> int
         print(f"tensorcli {__version__}")
         return 0
     request = None
+    if COMPLETION in os.environ:
+        from tensorcli import cli
+
+        return cli.run(arguments, environment)
     if list(arguments) in ([], ["repl"]) and _has_keyboard(environment):
         return _converse(environment)
     if arguments or not _has_keyboard(environment):

@@ -75,6 +75,23 @@ def test_the_watchdog_ends_a_kernel_that_does_not_come_back() -> None:
     assert time.monotonic() - begun < 10
 
 
+def test_a_shell_that_asks_for_completions_gets_them() -> None:
+    asking = {
+        "_TENSORCLI_COMPLETE": "complete_bash",
+        "COMP_WORDS": "tensorcli e",
+        "COMP_CWORD": "1",
+    }
+    process = subprocess.run(
+        COMMAND,
+        env={**ENVIRONMENT, **asking},
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert process.stdout.split() == ["eval"]
+
+
 def test_missing_standard_streams_do_no_harm() -> None:
     closing = f'exec "{sys.executable}" -P -m tensorcli eval "1 + unknown" >&- 2>&- <&-'
     process = subprocess.run(["sh", "-c", closing], env=ENVIRONMENT, timeout=30, check=False)

@@ -51,7 +51,7 @@ def _graph_state(value: Any) -> str:
     if not value.requires_grad:
         return f"{shape}, requires no grad"
     node = value.grad_fn
-    return f"{shape}, leaf that requires grad" if node is None else f"{shape}, by {node.name}"
+    return f"{shape}, leaf that requires grad" if node is None else f"{shape}, by {node.type_name}"
 
 
 def _layout(value: Any) -> str:
@@ -77,7 +77,7 @@ def _recorded_labels(exc: Any, where: Where, since: int) -> list[Label]:
     if not isinstance(line, int) or node.sequence <= since:
         return []
     what = "changed since" if isinstance(exc, faults.SavedTensorError) else "freed since"
-    text = f"{node.name} kept a value here, {what}"
+    text = f"{node.type_name} kept a value here, {what}"
     return [Label(line_span(where.source.text, line), text)]
 
 
@@ -118,7 +118,7 @@ def _saved_notes(exc: faults.SavedTensorError, operands: list[Operand]) -> list[
     if node is None:
         return []
     return [
-        f"{node.name} needs the value it kept for its derivative: change a copy instead "
+        f"{node.type_name} needs the value it kept for its derivative: change a copy instead "
         "(x = x + 1, or x.clone().add_(1))"
     ]
 

@@ -94,7 +94,7 @@ def _parts(tensor: Any, names: Any) -> Iterable[Piece]:
     yield size_text(layout.numel * tensor.dtype.itemsize), "dim"
     if tensor.requires_grad:
         node = tensor.grad_fn
-        yield "requires grad" if node is None else f"grad by {node.name}", "dim"
+        yield "requires grad" if node is None else f"grad by {node.type_name}", "dim"
     nan, inf = not_finite(tensor)
     if nan:
         yield "NaN!", "bad"
