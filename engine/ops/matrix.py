@@ -188,18 +188,22 @@ def _without_row(x: Tensor) -> Tensor:
     return y
 
 
-def _folds(a: Tensor, b: Tensor) -> bool:
-    """Whether PyTorch makes one matrix of the batched operand instead of a batch of the other."""
-    large, small = (a, b) if a.ndim >= b.ndim else (b, a)
+def _folds(a: Layout, b: Layout, recorded: bool) -> bool:
+    """Whether PyTorch makes one matrix of the batched operand instead of a batch of the other;
+    ``recorded``: the other requires grad."""
+    turned = b.ndim > a.ndim
+    large, small = (b, a) if turned else (a, b)
     if large.ndim < 3 or small.ndim > 2:
         return False
-    if requires_grad(small):
+    if recorded:
         return True
-    if a.ndim <= 2:
+    if a.ndim == 2:
         return False
-    if large.layout.numel == 0:
+    if large.numel == 0:
         return True
-    shape, strides = large.layout.shape, large.layout.strides
+    if turned:
+        large = layouts.swap(large, -2, -1)
+    shape, strides = large.shape, large.strides
     return all(strides[d] == strides[d + 1] * shape[d + 1] for d in range(large.ndim - 2))
 
 
@@ -250,7 +254,10 @@ def _composed(a: Tensor, b: Tensor) -> Tensor:
             return _without_row(a.unsqueeze(0).mm(b))
     if a.ndim == 0 or b.ndim == 0:
         _matmul_plan(a.layout, b.layout)
-    return _fold(a, b) if _folds(a, b) else _batches(a, b)
+    small = a if b.ndim > a.ndim else b
+    if _folds(a.layout, b.layout, requires_grad(small)):
+        return _fold(a, b)
+    return _batches(a, b)
 
 
 def _matmul_plan(a: Layout, b: Layout) -> Any:
@@ -272,6 +279,9 @@ def _matmul_plan(a: Layout, b: Layout) -> Any:
         name = "mv" if len(q) == 1 else "mm"
         ops[name].body(layouts.contiguous((_numel(p[:-1]), p[-1])), b)
         return (*p[:-1], *q[1:]), _batched, name
+    if _folds(a, b, False):
+        ops["mv"].body(layouts.contiguous((_numel((*q[:-2], q[-1])), q[-2])), a)
+        return (*q[:-2], q[-1]), _batched, "mv"
     batch = layouts.broadcast_shapes(p[:-2], q[:-2])
     count = _numel(batch)
     rows = p[-2] if len(p) > 1 else 1
