@@ -6,7 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from engine import dtypes, tape
 from engine import layout as layouts
-from engine.errors import DtypeNotImplementedError, TensorIndexError, TensorRuntimeError
+from engine.errors import (
+    DtypeError,
+    DtypeNotImplementedError,
+    TensorIndexError,
+    TensorRuntimeError,
+)
 from engine.kinds.deriving import Recorder
 from engine.kinds.record import make_op, parameters
 from engine.kinds.results import cast, result, store_out
@@ -83,6 +88,7 @@ def reduction(
     no_dims: str = "all",
     overloads: tuple[str, ...] = (),
     keepdim_alone: bool = False,
+    out_dtype: str = "",
     **record: Any,
 ) -> Callable[[Any], Any]:
     """An op over dimensions with parameters (input, dim, keepdim, …, *, dtype), some of them.
@@ -92,10 +98,12 @@ def reduction(
     dtype to the result's, to which the array is converted first if ``convert`` (low precision to
     float32 instead), after ``prepare(xp, array)``. ``takes`` lists the categories accepted,
     u for the wide unsigned integers and 8 for float8; others are refused with ``stub``'s name.
-    ``refuse(input's dtype, dtype)`` may raise before. ``empty`` false: a dimension of size 0 cannot be reduced. ``no_dims`` says
+    ``refuse(input's dtype, dtype)`` may raise before. ``empty`` false: a dimension of size 0 cannot
+    be reduced. ``no_dims`` says
     what an empty tuple of dimensions reduces, "all" or "none". ``overloads`` are PyTorch's
     signatures where a call without dim is one of its own; it takes no keepdim unless
-    ``keepdim_alone``.
+    ``keepdim_alone``. ``out_dtype`` is the sentence, with ``wanted`` and ``given``, for an out=
+    tensor of another dtype than the result's, where such a one is refused.
     """
 
     def decorate(body: Any) -> Any:
@@ -109,7 +117,7 @@ def reduction(
             rule.empty = empty
             rule.convert = convert
             rule.no_dims = no_dims
-            return _build(op, kernel, rule, prepare, overloads, keepdim_alone)
+            return _build(op, kernel, rule, prepare, overloads, keepdim_alone, out_dtype)
 
         return make_op(body, "reduction", build, vjp=vjp, **record)
 
@@ -173,6 +181,7 @@ def _build(
     prepare: Any,
     overloads: tuple[str, ...],
     keepdim_alone: bool,
+    out_dtype: str,
 ) -> Any:
     name = rule.name
     ps = parameters(op)
@@ -200,8 +209,14 @@ def _build(
             and _lacks_dim(args, kwargs, out is not None and not out_alone)
         ):
             raise no_overload(name, args, kwargs, overloads)
+        if out is None:
+            return compute(values)
+        if rule.gives is TO_INT64 and values[at_dtype] is None and isinstance(out, Tensor):
+            values[at_dtype] = out.dtype
         y = compute(values)
-        return y if out is None else store_out(out, y, name)
+        if out_dtype and isinstance(out, Tensor) and out.dtype is not y.dtype:
+            raise DtypeError(out_dtype.format(wanted=y.dtype.title, given=out.dtype.title))
+        return store_out(out, y, name)
 
     def plan_of(values: list[Any]) -> Any:
         x = values[0]

@@ -30,7 +30,7 @@ _CARRY = {"f": "float64", "F": "complex128"}
 def _running(input: Tensor, dim: int, dtype: DType | None, ufunc: str, stub: str) -> Made:
     d = wrap_dim(dim, input.ndim)
     final = dtype or TO_INT64(input.dtype)
-    check_takes("ifc", stub, final)
+    check_takes("ifcu", stub, final)
 
     def run(xp: Any) -> Any:
         x = cast(input.array, kind_of(dtypes.compute_dtype(final), input.device))

@@ -21,6 +21,12 @@ if TYPE_CHECKING:
     from engine.tensor import Tensor
 
 
+_SAME_OUT = (
+    "Expected the dtype for input and out to match, but got {wanted} for input's dtype and {given} "
+    "for out's dtype."
+)
+
+
 def _shared_evenly(g: Tensor, y: Tensor, input: Tensor, dim: Any, keepdim: bool) -> Any:
     """The gradient of an extremum, shared among the elements that tie for it."""
     shape = input.layout.shape
@@ -44,6 +50,7 @@ def _extreme(ufunc: str) -> Callable[[Any, Any, Any], Any]:
     takes="bif",
     stub="max_values_cpu",
     empty=False,
+    out_dtype=_SAME_OUT,
     vjp=_shared_evenly,
     example="amax(tensor([[1., 4.], [3., 2.]]), 1)",
 )
@@ -56,6 +63,7 @@ def amax(input: Tensor, dim: Dims | None = None, keepdim: bool = False) -> Tenso
     takes="bif",
     stub="min_values_cpu",
     empty=False,
+    out_dtype=_SAME_OUT,
     vjp=_shared_evenly,
     example="amin(tensor([[1., 4.], [3., 2.]]), 1)",
 )

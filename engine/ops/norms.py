@@ -95,7 +95,7 @@ def _norm_gradient(
 def norm_gradient(g: Tensor, y: Tensor, x: Tensor, order: float, dim: Any) -> Any:
     """The gradient of a norm; ``g`` and ``y`` have the reduced dimensions at size 1."""
     if order == 0:
-        return F.zeros_like(x)
+        return None
     if order == 1:
         return x.sgn() * g
     if order == 2:

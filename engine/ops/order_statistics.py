@@ -228,7 +228,7 @@ def _quantile(
     _check_quantile(name, input, q, interpolation)
     single = not isinstance(q, Tensor) or q.ndim == 0
     if not isinstance(q, Tensor):
-        q = F.full((), float(q), dtype=input.dtype)
+        q = F.full((), float(q), dtype=input.dtype, device=input.device)
     whole = input.ndim
     rows = input.reshape(-1) if d is None or not whole else input.transpose(d, -1)
     ordered = rows.sort()[0]

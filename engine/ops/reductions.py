@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from engine import dtypes
 from engine.errors import DtypeError
-from engine.kinds.view import expanded
 from engine.kinds import reduction
 from engine.kinds.composite import composite
 from engine.kinds.conjugate import conj
-from engine.kinds.reduction import TO_BOOL, TO_FLOAT, TO_INT64
+from engine.kinds.reduction import TO_BOOL, TO_FLOAT, TO_INT64, check_takes
+from engine.kinds.view import expanded
 from engine.registry import F
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def _check_mean(given: DType, dtype: DType | None) -> None:
 @reduction(
     kernel=average,
     refuse=_check_mean,
-    stub="mean_cpu",
+    stub="sum_cpu",
     vjp=lambda g, input_shape, dim, keepdim: (
         _expand_back(g, input_shape, dim, keepdim) / reduced_count(input_shape, dim)
     ),
@@ -178,12 +178,14 @@ def prod(
     gives=TO_BOOL,
     convert=False,
     no_dims="none",
+    takes="bifcu8",
     overloads=(
         "(Tensor input, *, Tensor out = None)",
         "(Tensor input, tuple of ints dim = None, bool keepdim = False, *, Tensor out = None)",
         "(Tensor input, int dim, bool keepdim = False, *, Tensor out = None)",
     ),
     keepdim_alone=True,
+    out_dtype="all only supports bool tensor for result, got: {given}",
     example="all(tensor([[True, False], [True, True]]), 1)",
 )
 def all(input: Tensor, dim: Dims | None = None, keepdim: bool = False) -> Tensor:
@@ -195,12 +197,14 @@ def all(input: Tensor, dim: Dims | None = None, keepdim: bool = False) -> Tensor
     gives=TO_BOOL,
     convert=False,
     no_dims="none",
+    takes="bifcu8",
     overloads=(
         "(Tensor input, *, Tensor out = None)",
         "(Tensor input, tuple of ints dim = None, bool keepdim = False, *, Tensor out = None)",
         "(Tensor input, int dim, bool keepdim = False, *, Tensor out = None)",
     ),
     keepdim_alone=True,
+    out_dtype="any only supports bool tensor for result, got: {given}",
     example="any(tensor([[True, False], [False, False]]), 1)",
 )
 def any(input: Tensor, dim: Dims | None = None, keepdim: bool = False) -> Tensor:
@@ -244,13 +248,45 @@ def nanmean(
             f"{input.dtype.title}"
         )
     count = input.detach().isnan().logical_not().sum(dim, keepdim)
-    return input.nansum(dim, keepdim, dtype=dtype) / count
+    y: Tensor = input.nansum(dim, keepdim, dtype=dtype) / count
+    return y
+
+
+def _bits(xp: Any, x: Any) -> Any:
+    """What is hashed of elements: floats as the bits of doubles, integers as 64 bits."""
+    if x.dtype.kind in "biu":
+        return x.astype("int64").view("uint64")
+    return x.astype("float64").view("uint64")
+
+
+def _xor(xp: Any, x: Any, axes: Any, mode: int) -> Any:
+    return xp.bitwise_xor.reduce(x, axis=axes)
+
+
+def _check_hash(given: DType, dtype: DType | None) -> None:
+    check_takes("bif", "xor_sum_cpu", given)
+
+
+@reduction(
+    kernel=_xor,
+    prepare=_bits,
+    gives=lambda dtype: dtypes.uint64,
+    refuse=_check_hash,
+    empty=False,
+    example="hash_tensor(tensor([1, 2, 4]))",
+)
+def hash_tensor(
+    input: Tensor, dim: Dims | None = None, keepdim: bool = False, *, mode: int = 0
+) -> Tensor:
+    """The exclusive or of all elements' bits, as uint64."""
 
 
 @reduction(
     kernel=lambda xp, x, axes: xp.count_nonzero(x, axis=axes),
     gives=lambda dtype: dtypes.int64,
     convert=False,
+    takes="bifc",
+    stub="nonzero_count_cpu",
     example="count_nonzero(tensor([[0, 1], [2, 3]]), 1)",
 )
 def count_nonzero(input: Tensor, dim: Dims | None = None) -> Tensor:

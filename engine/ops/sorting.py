@@ -175,6 +175,7 @@ def topk(
         raise DtypeError(" topk does not support complex dtypes on CPU")
     if input.dtype.is_bool:
         raise DtypeError("topk does not support bool dtypes on CPU")
+    check_takes("if", "topk_cpu", input.dtype)
     if shape:
         shape = (*shape[:d], k, *shape[d + 1 :])
 
@@ -231,7 +232,8 @@ def _parts(values: Made, inverse: Any, counts: Any, shape: tuple[int, ...]) -> A
 def _check_data(input: Tensor, name: str) -> None:
     if input.array is None:
         raise TensorNotImplementedError(
-            f"{name}: the size of the result depends on values, which a meta tensor does not have"
+            f"aten::{name}: attempted to run this operator with Meta tensors, but there was no "
+            "fake impl or Meta kernel registered."
         )
     check_takes("bifu", "unique", input.dtype)
 
@@ -251,7 +253,7 @@ def unique(
     dim: Dim | None = None,
 ) -> Any:
     """The distinct elements (or slices along ``dim``) in order; every nan is distinct."""
-    _check_data(input, "unique")
+    _check_data(input, "_unique2")
     if dim is None:
         flat = working(input).reshape(-1)
         found = np.unique(flat, return_inverse=True, return_counts=True, equal_nan=False)

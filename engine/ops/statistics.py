@@ -95,9 +95,7 @@ def _variance_gradient(
     over = tuple(range(len(shape))) if dims is None else dims
     away = input - input.mean(over, keepdim=True) if shape else input - input
     g = spread(g, shape, dims, keepdim)
-    if left <= 0:
-        return g * F.where(away == 0, float("nan"), _INF).to(input.dtype)
-    return g * (2.0 / left) * away
+    return g * (2.0 / left if left else _INF) * away
 
 
 def _deviation_gradient(
