@@ -59,7 +59,7 @@ def example_text(entry: reference.Entry) -> list[str]:
 
     stream = StringIO()
     quiet = Environment(stdin=StringIO(), stdout=stream, stderr=stream, variables={}, width=80)
-    settings = Settings(format="plain", seed=0, time_limit=5.0)
+    settings = Settings(format="plain", show="all", seed=0, time_limit=5.0)
     if entry.example:
         Session(quiet, settings).run(entry.example, Output(quiet, settings).emit)
     return stream.getvalue().splitlines()

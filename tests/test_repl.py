@@ -217,18 +217,19 @@ class Terminal:
         )
         os.close(follower)
         self.seen = ""
+        self._at = 0
 
     def send(self, keys: str) -> None:
         os.write(self._leader, keys.encode())
 
     def wait_for(self, text: str, seconds: float = 10) -> None:
-        """Read until the text appears after what was seen before."""
+        """Read until the text appears after what was waited for before."""
         end = time.monotonic() + seconds
-        start = len(self.seen)
-        while text not in self.seen[start:]:
+        while text not in self.seen[self._at :]:
             ready, _, _ = select.select([self._leader], [], [], max(0, end - time.monotonic()))
-            assert ready, f"{text!r} did not appear in {self.seen[start:]!r}"
+            assert ready, f"{text!r} did not appear in {self.seen[self._at :]!r}"
             self.seen += os.read(self._leader, 65536).decode(errors="replace")
+        self._at = self.seen.index(text, self._at) + len(text)
 
     def close(self) -> int:
         """The exit status; ends the program if it has not left."""
@@ -250,5 +251,6 @@ def test_in_a_real_terminal(tmp_path: Path) -> None:
     terminal.wait_for("interrupted")
     terminal.send("x.sum() * 14\r")
     terminal.wait_for("tensor(42.)")
+    terminal.wait_for(">>> ")
     terminal.send("\x04")
     assert terminal.close() == 0
