@@ -262,4 +262,71 @@ class PrecisionResult(Result):
         self.asked = asked
 
 
-EXPLANATIONS = (LayoutResult, GradientsResult, PrecisionResult)
+class ShapeRow:
+    """A shape and the expression that has it."""
+
+    __slots__ = ("shape", "text")
+
+    def __init__(self, text: str, shape: tuple[int, ...]) -> None:
+        self.text = text
+        self.shape = shape
+
+
+class BroadcastResult(Result):
+    """How shapes are matched: the result's shape, or the dimension of it that does not match."""
+
+    __slots__ = ("failing_dim", "rows", "shape")
+
+    def __init__(
+        self,
+        rows: tuple[ShapeRow, ...],
+        shape: tuple[int, ...] | None,
+        failing_dim: int | None,
+        line: int | None,
+    ) -> None:
+        self.line = line
+        self.shown = True
+        self.rows = rows
+        self.shape = shape
+        self.failing_dim = failing_dim
+
+
+class GraphRow:
+    """A recorded operation or a leaf, `depth` steps below the result.
+
+    `name` is the variable of a leaf; `repeated`: what is below was shown further up; `line` where
+    it was recorded.
+    """
+
+    __slots__ = ("depth", "line", "name", "operation", "repeated", "shape")
+
+    def __init__(
+        self,
+        depth: int,
+        operation: str,
+        shape: tuple[int, ...] | None,
+        name: str | None,
+        line: int | None,
+        repeated: bool,
+    ) -> None:
+        self.depth = depth
+        self.operation = operation
+        self.shape = shape
+        self.name = name
+        self.line = line
+        self.repeated = repeated
+
+
+class GraphResult(Result):
+    """The recorded graph of a tensor, from the result down; `omitted` rows were too many."""
+
+    __slots__ = ("omitted", "rows")
+
+    def __init__(self, rows: tuple[GraphRow, ...], omitted: bool, line: int | None) -> None:
+        self.line = line
+        self.shown = True
+        self.rows = rows
+        self.omitted = omitted
+
+
+EXPLANATIONS = (LayoutResult, GradientsResult, PrecisionResult, BroadcastResult, GraphResult)

@@ -118,6 +118,34 @@ def test_precision_of_all_narrower_dtypes() -> None:
     assert all(row["exact"] == 2 for row in rows)
 
 
+def test_broadcast() -> None:
+    text = "a = ones(10, 2, 3)\nbroadcast(a, (3,), 2.5)"
+    assert shown(text) == (
+        "a       [10, 2, 3]\n(3,)           [3]\n2.5             []\nresult  [10, 2, 3]\n"
+    )
+    assert shown("a = ones(10, 2, 3)\nbroadcast(a, ones(4, 3))") == (
+        "a           [10, 2, 3]\n"
+        "ones(4, 3)      [4, 3]\n"
+        "                 ^ dimension 1: sizes must be equal or 1\n"
+    )
+
+
+def test_graph() -> None:
+    text = "w = ones(3, requires_grad=True)\nh = w * 2\ny = (h * h).sum() + w.sum()\ngraph(y)"
+    assert shown(text) == (
+        "AddBackward0  [] · line 3\n"
+        "  SumBackward0  [] · line 3\n"
+        "    MulBackward0  [3] · line 3\n"
+        "      MulBackward0  [3] · line 2\n"
+        "        w  [3] · leaf\n"
+        "      MulBackward0  [3] · line 2 · as above\n"
+        "  SumBackward0  [] · line 3\n"
+        "    w  [3] · leaf\n"
+    )
+    long = "x = ones(1, requires_grad=True)\nfor i in range(5000): x = x * 2\ngraph(x)"
+    assert shown(long).endswith("\n...\n")
+
+
 LOSSY = [
     (
         "x = tensor([0.1, 0.5])\nx.to(torch.bfloat16)",
@@ -239,6 +267,9 @@ def test_lines_of_earlier_inputs_are_not_lines_of_this_one() -> None:
         ("layout()", "layout() takes a tensor, 0 arguments were given"),
         ("layout(3)", "layout() explains a tensor, '3' is a int"),
         ("layout(x=zeros(1))", "layout() takes"),
+        ("graph(ones(1))", "graph() draws what was recorded, and nothing was"),
+        ("broadcast()", "broadcast() takes tensors or shapes"),
+        ("broadcast(ones(1), 'a')", "broadcast() takes tensors or shapes, ''a'' is neither"),
         ("grads(1)", "grads() takes no arguments"),
         ("precision(ones(1), 3)", "precision() takes dtypes after the tensor, not '3'"),
         ("precision(arange(3))", "precision() takes a floating-point tensor, not int64"),

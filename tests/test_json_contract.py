@@ -154,8 +154,12 @@ layout(x.t())
 x.sum().backward()
 grads()
 precision(x)
+broadcast(x, (3, 1, 1))
+broadcast(x, (3,))
+graph((x * x).sum())
 """
-    assert [record["kind"] for record in records(text)] == ["layout", "gradients", "precision"]
+    kinds = ["layout", "gradients", "precision", "broadcast", "broadcast", "graph"]
+    assert [record["kind"] for record in records(text)] == kinds
 
 
 def test_the_schema_refuses_what_is_wrong() -> None:

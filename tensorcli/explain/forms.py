@@ -1,4 +1,4 @@
-"""The explanations as special forms of the language: layout(x), grads(), precision(x, dtype…)."""
+"""The explanations as special forms of the language: layout(x), grads(), graph(y) …"""
 
 from __future__ import annotations
 
@@ -41,6 +41,38 @@ def _precision(form: Form, frame: Frame) -> Result:
     return precision.explain(tensor, wanted, form.span.line)
 
 
+def _graph(form: Form, frame: Frame) -> Result:
+    from tensorcli.explain import graph
+
+    tensor = _tensor(form, frame, exactly=1)
+    return graph.explain(tensor, visible_names(frame), form.span.line)
+
+
+def _broadcast(form: Form, frame: Frame) -> Result:
+    from tensorcli.explain import broadcasting
+
+    _refuse_arguments(form, most=None)
+    if not form.args:
+        raise TypeError("broadcast() takes tensors or shapes, none was given")
+    shapes = [
+        (argument.text, _shape(argument.text, argument.value(frame))) for argument in form.args
+    ]
+    return broadcasting.explain(shapes, form.span.line)
+
+
+def _shape(text: str, value: object) -> tuple[int, ...]:
+    """The shape of a tensor or a number, or a tuple or list that is one."""
+    from engine.tensor import Tensor
+
+    if isinstance(value, Tensor):
+        return value.layout.shape
+    if isinstance(value, int | float | complex):
+        return ()
+    if isinstance(value, tuple | list) and all(type(size) is int and size >= 0 for size in value):
+        return tuple(value)
+    raise TypeError(f"broadcast() takes tensors or shapes, '{text}' is neither")
+
+
 def _tensor(form: Form, frame: Frame, exactly: int | None) -> Tensor:
     """The first argument, which must be a tensor."""
     from engine.tensor import Tensor
@@ -63,4 +95,6 @@ def _refuse_arguments(form: Form, most: int | None) -> None:
         raise TypeError(f"{form.name}() takes no arguments")
 
 
-SPECIAL_FORMS.update(layout=_layout, grads=_grads, precision=_precision)
+SPECIAL_FORMS.update(
+    layout=_layout, grads=_grads, precision=_precision, graph=_graph, broadcast=_broadcast
+)

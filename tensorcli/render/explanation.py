@@ -152,8 +152,68 @@ def _loss(source: str, row: results.PrecisionRow, width: int) -> list[Line]:
     return joined(parts, width)
 
 
+def broadcast_lines(result: results.BroadcastResult, width: int) -> list[Line]:
+    """The shapes under each other from the right, the failing dimension marked."""
+    named = [(row.text, row.shape) for row in result.rows]
+    if result.shape is not None:
+        named.append(("result", result.shape))
+    longest = max(len(text) for text, _ in named)
+    dims = max(len(shape) for _, shape in named)
+    columns = [
+        max(len(str(shape[dim - dims])) for _, shape in named if dims - dim <= len(shape))
+        for dim in range(dims)
+    ]
+    lines = [
+        [(f"{text:<{longest}}  ", "head" if text == "result" else "name"), *_sizes(shape, columns)]
+        for text, shape in named
+    ]
+    if result.failing_dim is not None:
+        at = longest + 2 + sum(columns[: result.failing_dim]) + 2 * result.failing_dim + 1
+        mark = "^" * columns[result.failing_dim]
+        lines.append([(" " * at, ""), (f"{mark} dimension {result.failing_dim}: ", "mark")])
+        lines[-1].append(("sizes must be equal or 1", ""))
+    return lines
+
+
+def _sizes(shape: Sequence[int], columns: Sequence[int]) -> Line:
+    """A shape with each size in its column; what is left of it is empty."""
+    missing = len(columns) - len(shape)
+    sizes = ", ".join(
+        f"{size:>{width}}" for size, width in zip(shape, columns[missing:], strict=True)
+    )
+    whole = sum(columns) + 2 * max(len(columns) - 1, 0) + 2
+    return [(f"[{sizes}]".rjust(whole), "")]
+
+
+def graph_lines(result: results.GraphResult, width: int) -> list[Line]:
+    """The graph as a tree by indentation, each line an operation with what is known of it."""
+    lines: list[Line] = []
+    for row in result.rows:
+        operation = row.operation if row.name is None else row.name
+        line: Line = [
+            ("  " * row.depth, ""),
+            (operation, "name" if row.operation == "leaf" else ""),
+        ]
+        facts = []
+        if row.shape is not None:
+            facts.append(str(list(row.shape)))
+        if row.name is not None:
+            facts.append("leaf")
+        if row.line is not None:
+            facts.append(f"line {row.line}")
+        if row.repeated:
+            facts.append("as above")
+        line.append(("  " + " · ".join(facts), "dim"))
+        lines.append(line)
+    if result.omitted:
+        lines.append([("...", "dim")])
+    return lines
+
+
 LINES: dict[type, Callable[[Any, int], list[Line]]] = {
     results.LayoutResult: layout_lines,
     results.GradientsResult: gradient_lines,
     results.PrecisionResult: precision_lines,
+    results.BroadcastResult: broadcast_lines,
+    results.GraphResult: graph_lines,
 }

@@ -189,7 +189,7 @@ BODIES: dict[str, Callable[[Any], str]] = {
     "device": _without_module,
     "layout": _without_module,
     "memory_format": _without_module,
-    "Size": lambda value: plain(list(value)),
+    "Size": lambda value: plain([int(size) for size in value]),
 }
 
 
@@ -263,9 +263,27 @@ def _precision(result: results.PrecisionResult, full: bool) -> Fields:
     return "precision", members(source_dtype=result.source_dtype, rows=rows)
 
 
+def _broadcast(result: results.BroadcastResult, full: bool) -> Fields:
+    rows = [_slots(row) for row in result.rows]
+    return "broadcast", members(rows=rows, shape=result.shape, failing_dim=result.failing_dim)
+
+
+def _graph(result: results.GraphResult, full: bool) -> Fields:
+    return "graph", members(rows=[_slots(row) for row in result.rows], omitted=result.omitted)
+
+
+_ROWS = (
+    results.Summary,
+    results.GradientRow,
+    results.PrecisionRow,
+    results.ShapeRow,
+    results.GraphRow,
+)
+
+
 def _slots(value: Any) -> object:
     """A slotted record as a dict, its parts likewise."""
-    if isinstance(value, results.Summary | results.GradientRow | results.PrecisionRow):
+    if isinstance(value, _ROWS):
         return {name: _slots(getattr(value, name)) for name in type(value).__slots__}
     return value
 
@@ -279,4 +297,6 @@ RECORDS: dict[type, Callable[[Any, bool], Fields]] = {
     results.LayoutResult: _layout,
     results.GradientsResult: _gradients,
     results.PrecisionResult: _precision,
+    results.BroadcastResult: _broadcast,
+    results.GraphResult: _graph,
 }

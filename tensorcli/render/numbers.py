@@ -62,7 +62,7 @@ def _shortest(value: float, scalar: Callable[[float], Any]) -> str:
 
 def _complex(part: Callable[[Any], list[str]], name: str) -> Callable[[Any], list[str]]:
     def texts(array: Any) -> list[str]:
-        parts = part(array.view(name))
+        parts = part(np.ascontiguousarray(array).view(name))
         return [f"[{re},{im}]" for re, im in zip(parts[::2], parts[1::2], strict=True)]
 
     return texts

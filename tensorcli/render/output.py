@@ -92,7 +92,8 @@ class Output:
 
             if type(result) in plain.OF_ANY_WIDTH:
                 return plain.text(result)  # asking for the width takes as long as the rest
-            return plain.text(result, self._environment.width(), self.file)
+            text = plain.text(result, self._environment.width(), self.file)
+            return text if _has_unicode(stream) else text.replace("·", "-")
         from tensorcli.render import rich
 
         width = self._environment.width()
