@@ -444,7 +444,7 @@ def narrow(old: Layout, dim: int, start: int, length: int, step: int = 1) -> tup
 
 def preserved(old: Layout) -> Layout:
     """The layout of a copy that preserves the format: dense strides are kept."""
-    return elementwise([old], old.shape)
+    return old if old.dense else elementwise([old], old.shape)
 
 
 def needs_sum(shape: tuple[int, ...], target: tuple[int, ...]) -> tuple[tuple[int, ...], int]:
