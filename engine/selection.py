@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     Less = Callable[[int, int], bool]
 
 # Shorter ranges are left to one insertion sort at the end.
-_SHORT = 16
+SHORT = 16
 
 
 def nth_element(a: list[int], first: int, nth: int, last: int, less: Less) -> None:
@@ -42,9 +42,9 @@ def sort(a: list[int], first: int, last: int, less: Less) -> None:
     if first == last:
         return
     _introsort(a, first, last, ((last - first).bit_length() - 1) * 2, less)
-    if last - first > _SHORT:
-        _insertion_sort(a, first, first + _SHORT, less)
-        for i in range(first + _SHORT, last):
+    if last - first > SHORT:
+        _insertion_sort(a, first, first + SHORT, less)
+        for i in range(first + SHORT, last):
             _insert(a, i, less)
     else:
         _insertion_sort(a, first, last, less)
@@ -57,7 +57,7 @@ def partial_sort(a: list[int], first: int, middle: int, last: int, less: Less) -
 
 
 def _introsort(a: list[int], first: int, last: int, depth: int, less: Less) -> None:
-    while last - first > _SHORT:
+    while last - first > SHORT:
         if depth == 0:
             partial_sort(a, first, last, last, less)
             return

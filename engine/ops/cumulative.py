@@ -95,9 +95,13 @@ def _log_running(xp: Any, x: Any, axis: int) -> Any:
         if i == 0:
             y[0] = x[0]
             continue
-        top = xp.maximum(y[i - 1].real, x[i].real)
-        top = xp.where(xp.isinf(top), 0, top)
-        y[i] = xp.log(xp.exp(y[i - 1] - top) + xp.exp(x[i] - top)) + top
+        first_larger = y[i - 1].real >= x[i].real
+        high = xp.where(first_larger, y[i - 1], x[i])
+        low = xp.where(first_larger, x[i], y[i - 1])
+        equal_inf = xp.isinf(low.real) & (low.real == high.real)
+        away = xp.where(equal_inf, 0, low - high)
+        endless = xp.where(low.real < 0, low, xp.log(xp.exp(low) + xp.exp(high)))
+        y[i] = xp.where(equal_inf, endless, xp.log1p(xp.exp(away)) + high)
     return xp.moveaxis(y, 0, axis)
 
 

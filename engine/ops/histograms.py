@@ -97,7 +97,10 @@ def histc(input: Tensor, bins: int = 100, min: Scalar = 0, max: Scalar = 0) -> M
                 f"torch.histc: range of [{_written(low)}, {_written(high)}] is not finite"
             )
         inside = x[(x >= low) & (x <= high)]
-        at = ((inside - low) * bins / (high - low)).astype("int64")
+        # Each step is rounded to the input's own dtype, which decides about bounds of bins.
+        own = input.dtype.np
+        inside, first, width = inside.astype(own), own.type(low), own.type(high) - own.type(low)
+        at = ((inside - first) * own.type(bins) / width).astype("int64")
         return xp.bincount(xp.minimum(at, bins - 1), minlength=bins).astype(x.dtype)
 
     return made(input.dtype, (bins,), run)

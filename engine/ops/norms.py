@@ -202,7 +202,8 @@ def dist(input: Tensor, other: Tensor, p: Scalar = 2) -> Made:
 def _renorm_gradient(g: Tensor, input: Tensor, p: Any, dim: int, maxnorm: Any) -> Any:
     over = tuple(i for i in range(input.ndim) if i != dim % input.ndim)
     length = ops["linalg.vector_norm"].function(input, p, over, True)
-    along = (g * F.conj_physical(input) if input.dtype.is_complex else g * input).sum(over, True)
+    along = (g * F.conj_physical(input)).real if input.dtype.is_complex else g * input
+    along = along.sum(over, True)
     inverse = 1 / (length + 1e-7)
     back = norm_gradient(along, length, input, float(p), over)
     shrunk = maxnorm * inverse * (g - inverse * back)

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from engine.tensor import Tensor
 
 
-# Rows longer than this are not searched for PyTorch's choice among ties.
+# In rows longer than this ties are left in stable order: PyTorch's order among equals would cost
+# a sort in Python.
 _LONGEST_ROW = 4096
 
 
@@ -38,7 +39,29 @@ def _picked_gradient(g: Any, y: Any, input_shape: Any, dim: int) -> Any:
     return gradient_to_picked(g, y, input_shape, dim, True)
 
 
-def _sorted(input: Tensor, dim: int, descending: bool) -> tuple[Made, ...]:
+def _order_as_left(xp: Any, x: Any, axis: int, descending: bool) -> Any:
+    """The order that PyTorch's unstable sort leaves: that of introsort where there are ties."""
+    order = order_along(xp, x, axis, descending)
+    n = x.shape[axis]
+    if n <= selection.SHORT or n > _LONGEST_ROW:
+        return order
+    there = xp.moveaxis(xp.take_along_axis(x, order, axis=axis), axis, -1)
+    same = (there[..., 1:] == there[..., :-1]) | (there[..., :-1] != there[..., :-1])
+    ties = same.any(axis=-1)
+    if not ties.any():
+        return order
+    rows = xp.moveaxis(x, axis, -1).reshape(-1, n)
+    moved = xp.moveaxis(order, axis, -1)
+    flat = moved.reshape(-1, n).copy()
+    by = selection.greater_by if descending else selection.less_by
+    for i in xp.flatnonzero(ties):
+        places = list(range(n))
+        selection.sort(places, 0, n, by(rows[i].tolist()))
+        flat[i] = places
+    return xp.moveaxis(flat.reshape(moved.shape), -1, axis)
+
+
+def _sorted(input: Tensor, dim: int, descending: bool, stable: bool | None) -> tuple[Made, ...]:
     d = wrap_dim(dim, input.ndim)
     if input.dtype.is_complex:
         raise DtypeError(" Sort does not support complex dtypes on CPU")
@@ -48,7 +71,7 @@ def _sorted(input: Tensor, dim: int, descending: bool) -> tuple[Made, ...]:
         x = working(input)
         if not x.ndim:
             return [x, xp.zeros((), "int64")]
-        order = order_along(xp, x, d, descending)
+        order = (order_along if stable else _order_as_left)(xp, x, d, descending)
         return [xp.take_along_axis(input.array, order, axis=d), order]
 
     return made(input.dtype, layout, run), made(dtypes.int64, layout, run)
@@ -62,7 +85,7 @@ def _sorted(input: Tensor, dim: int, descending: bool) -> tuple[Made, ...]:
     method=False,
 )
 def _sort(input: Tensor, dim: Dim = -1, descending: bool = False) -> tuple[Made, ...]:
-    return _sorted(input, dim, descending)
+    return _sorted(input, dim, descending, False)
 
 
 @kernel(
@@ -75,7 +98,7 @@ def _sort(input: Tensor, dim: Dim = -1, descending: bool = False) -> tuple[Made,
 def _sort_stable(
     input: Tensor, *, stable: bool | None, dim: Dim = -1, descending: bool = False
 ) -> tuple[Made, ...]:
-    return _sorted(input, dim, descending)
+    return _sorted(input, dim, descending, stable)
 
 
 @overloaded(
@@ -93,9 +116,9 @@ def _sort_stable(
 def sort(
     input: Tensor, dim: Dim = -1, descending: bool = False, *, stable: bool = False
 ) -> tuple[Tensor, ...]:
-    """The elements of each row in order, and where they came from; equals keep their order.
+    """The elements of each row in order, and where they came from.
 
-    nan is larger than everything.
+    nan is larger than everything. Equals keep their order with ``stable``, or in short rows.
     """
     raise AssertionError("bound, not called")
 
@@ -105,7 +128,7 @@ def argsort(
     input: Tensor, dim: Dim = -1, descending: bool = False, *, stable: bool = False
 ) -> Made:
     """Where the elements of each row in order come from."""
-    both = _sorted(input, dim, descending)[1]
+    both = _sorted(input, dim, descending, stable)[1]
     return made(dtypes.int64, both.layout, lambda xp: both.run(xp)[1])
 
 
