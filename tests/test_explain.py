@@ -246,6 +246,17 @@ LABELS = [
 ]
 
 
+def test_a_terminal_gets_whole_words() -> None:
+    lines = shown("ones(2, 3) + ones(2)", width=40, status=1).splitlines()
+    assert lines[:4] == [
+        "RuntimeError: The size of tensor a (3)",
+        "              must match the size of",
+        "              tensor b (2) at",
+        "              non-singleton dimension 1",
+    ]
+    assert all(len(line) <= 48 for line in lines)  # a fix stays in one piece
+
+
 @pytest.mark.parametrize(("text", "labels"), LABELS)
 def test_labels(text: str, labels: list[tuple[int, str]]) -> None:
     assert [(label["line"], label["text"]) for label in error(text)["labels"]] == labels

@@ -32,7 +32,7 @@ def merged(pieces: Iterable[Piece]) -> Line:
     return line
 
 
-def hanging(title: Piece, text: str, width: int) -> list[Line]:
+def hanging(title: Piece, text: str, width: int, role: str = "") -> list[Line]:
     """A title and a text, its words wrapped to the terminal, every line beside the title."""
     indent = cells(title[0])
     room = max(width - indent, 20)
@@ -42,7 +42,7 @@ def hanging(title: Piece, text: str, width: int) -> list[Line]:
             rows.append(word)
         else:
             rows[-1] += (" " if rows[-1] else "") + word
-    return [[title, (rows[0], "")], *([(" " * indent + row, "")] for row in rows[1:])]
+    return [[title, (rows[0], role)], *([(" " * indent + row, role)] for row in rows[1:])]
 
 
 def joined(parts: Iterable[Piece], width: int) -> list[Line]:

@@ -43,7 +43,8 @@ def text(result: results.Result, width: int, file: str | None, colour: bool) -> 
         from tensorcli.render.snippet import diagnostic_lines
 
         assert isinstance(result, results.ErrorResult)
-        return painted(diagnostic_lines(result.diagnostic, result.source, file, width), colour)
+        diagnostic = diagnostic_lines(result.diagnostic, result.source, file, width, wraps=True)
+        return painted(diagnostic, colour)
     return painted(plain.explanation_lines(result, width, file), colour)
 
 

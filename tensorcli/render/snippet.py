@@ -16,13 +16,24 @@ MOST_LINES = 6
 
 
 def diagnostic_lines(
-    diagnostic: Diagnostic, source: str | None, file: str | None, width: int
+    diagnostic: Diagnostic,
+    source: str | None,
+    file: str | None,
+    width: int,
+    *,
+    wraps: bool = False,
 ) -> list[Line]:
-    """The whole diagnostic, as people see it on standard error."""
+    """The whole diagnostic, as people see it on standard error.
+
+    `wraps`: the message is broken between words, for terminals; whoever reads a pipe wants to
+    find it in one piece.
+    """
     lines: list[Line] = []
     message = visible(diagnostic.message, keep="\n\t") or diagnostic.type
     first, *more = message.split("\n")
-    if diagnostic.message and diagnostic.type:
+    if wraps and diagnostic.message and diagnostic.type:
+        lines += hanging((f"{diagnostic.type}: ", "bad"), first, width, "strong")
+    elif diagnostic.message and diagnostic.type:
         lines.append([(f"{diagnostic.type}: ", "bad"), (first, "strong")])
     else:
         lines.append([(first, "bad")])
@@ -34,7 +45,7 @@ def diagnostic_lines(
     for note in diagnostic.notes:
         lines += hanging(("  note: ", "dim"), note, width)
     for fix in diagnostic.fixes:
-        lines.append([("  fix: ", "good"), (_fix_text(fix), "fix")])
+        lines += _fix(fix, width)
     return lines
 
 
@@ -44,10 +55,17 @@ def warning_lines(message: str, line: int | None, file: str | None, width: int) 
     return hanging(("warning: ", "warn"), message + place, width)
 
 
-def _fix_text(fix: object) -> str:
-    expression = getattr(fix, "expr", fix)
+def _fix(fix: object, width: int) -> list[Line]:
+    """An expression that works, in one piece to be copied, and the shape that it gives."""
+    expression = str(getattr(fix, "expr", fix))
     shape = getattr(fix, "shape", None)
-    return str(expression) + ("" if shape is None else f"   gives shape {list(shape)}")
+    line: Line = [("  fix: ", "good"), (visible(expression), "fix")]
+    if shape is None:
+        return [line]
+    gives = f"gives shape {list(shape)}"
+    if cells(expression) + len(gives) + 10 > width:
+        return [line, [(f"       {gives}", "")]]
+    return [[*line, (f"   {gives}", "")]]
 
 
 def _place(diagnostic: Diagnostic, source: str | None, file: str | None, width: int) -> list[Line]:
