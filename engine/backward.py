@@ -123,10 +123,33 @@ def _visit(edges: Any, retain: bool, captures: _Captures | None) -> dict[Tensor,
             edges = ()
             continue
         state.site = node.site
-        edges = zip(node.next, node.nr, node.gradient.apply(node, g), strict=False)
+        try:
+            edges = zip(node.next, node.nr, node.gradient.apply(node, g), strict=False)
+        except Exception:
+            if captures is None:
+                _finish_complete(leaves, [node, *(entry[0] for entry in pending.values())])
+            raise
         if not retain and node.saved:
             release(node)
     return leaves
+
+
+def _finish_complete(leaves: dict[Tensor, Tensor], waiting: list[Any]) -> None:
+    """After a failure: give their gradients to the leaves that no waiting node leads to, as
+    PyTorch has done by then."""
+    seen = {id(node) for node in waiting}
+    open_leaves: set[int] = set()
+    while waiting:
+        for target in waiting.pop().next:
+            if target is None or id(target) in seen:
+                continue
+            if target.__class__ is Tensor:
+                open_leaves.add(id(target))
+            else:
+                seen.add(id(target))
+                waiting.append(target)
+    done = {leaf: g for leaf, g in leaves.items() if id(leaf) not in open_leaves}
+    _finish_leaves(done, None, False, True)
 
 
 class _Captures:

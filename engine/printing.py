@@ -143,7 +143,7 @@ def _gradient_suffix(t: Tensor) -> list[str]:
         # A view made and overwritten under no_grad cannot say what its history is.
         return ["grad_fn=<Invalid>"]
     if node is not None:
-        return [f"grad_fn=<{node.name}>"]
+        return [f"grad_fn=<{node.name.rpartition('::')[2]}>"]
     return ["requires_grad=True"] if t.requires_grad else []
 
 

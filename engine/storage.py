@@ -66,10 +66,8 @@ def of_tensor(array: Any, kind: Kind, layout: Layout) -> Storage:
 
 
 def of_array(array: Any, kind: Kind) -> Storage:
-    """The storage of an array that the engine made: contiguous itself, or laid out in its base."""
-    flat = array if array.flags.c_contiguous else array.base
-    while flat.base is not None and not flat.flags.c_contiguous:
-        flat = flat.base
+    """The storage of a dense array that the engine made, whatever the order of its dimensions."""
+    flat = array if array.flags.c_contiguous else array.ravel("K")
     if kind.opaque:
         flat = flat.reshape(-1).view(np.uint8)
     return Storage(flat, flat.nbytes, kind.device)

@@ -8,6 +8,7 @@ Knows nothing of particular operations.
 
 from __future__ import annotations
 
+import weakref
 from typing import TYPE_CHECKING, Any
 
 from engine import layout as layouts
@@ -15,7 +16,6 @@ from engine.errors import AutogradError, FreedGraphError, InplaceError, OverlapE
 from engine.modes import state
 from engine.storage import UNTRACKED, Version
 from engine.tensor import (
-    INFERENCE,
     MULTI_OUTPUT,
     NO_GRAD,
     Autograd,
@@ -64,11 +64,12 @@ class Node:
     ``next`` and ``nr`` are the edges to its inputs; ``saved`` what backward needs, ``versions``
     the counters of the saved tensors at that time; ``sequence`` orders nodes by creation;
     ``site`` is the place in the program that was running. ``outputs`` lists (kind, layout) when
-    there are several, ``kind`` and ``layout`` are those of the first.
+    there are several, ``kind`` and ``layout`` are those of the first. ``inner`` is set only on a node
+    that stands inside a CopySlices node: a weak reference to the node of the view it changed.
     """
 
     __slots__ = (
-        "__weakref__", "attributes", "gradient", "hooks", "kind", "layout", "next", "nr",
+        "__weakref__", "attributes", "gradient", "hooks", "inner", "kind", "layout", "next", "nr",
         "outputs", "saved", "sequence", "site", "versions",
     )  # fmt: skip
 
@@ -80,13 +81,33 @@ class Node:
     attributes: Any
     outputs: Any
     hooks: Any
+    inner: Any
 
     @property
     def name(self) -> str:
         return self.gradient.name
 
+    @property
+    def maker_name(self) -> str:
+        """The short name of what made the value this node kept of its own output: inside a
+        CopySlices node that of the view's node, as long as that lives."""
+        view = getattr(self, "inner", None)
+        shown = None if view is None else view()
+        return (self if shown is None else shown).short_name
+
+    @property
+    def type_name(self) -> str:
+        """The name without PyTorch's namespace, as printed tensors show it."""
+        return self.gradient.name.rpartition("::")[2]
+
+    @property
+    def short_name(self) -> str:
+        """The name as messages about values that the node made or kept spell it."""
+        bare = self.gradient.name.rstrip("0123456789")
+        return bare.removesuffix("Backward")
+
     def __repr__(self) -> str:
-        return f"<{self.gradient.name} object at {id(self):#x}>"
+        return f"<{self.type_name} object at {id(self):#x}>"
 
 
 class AccumulateGrad:
@@ -94,7 +115,7 @@ class AccumulateGrad:
 
     __slots__ = ("variable",)
 
-    name = "AccumulateGrad"
+    name = "torch::autograd::AccumulateGrad"
 
     def __init__(self, variable: Tensor):
         self.variable = variable
@@ -109,42 +130,45 @@ def requires_grad(t: Tensor) -> bool:
     if ag is not None and ag.requires_grad:
         return True
     base = t.base
-    if base is None or base.ag is None or not base.ag.requires_grad:
-        return False
-    return t.origin == 0 or t.version.n != _stamp(t)
-
-
-def _stamp(t: Tensor) -> int:
-    return 0 if t.ag is None else t.ag.stamp
+    return base is not None and base.ag is not None and base.ag.requires_grad
 
 
 def edge(t: Tensor) -> tuple[Any, int]:
-    """The edge to ``t``: (None, 0) if it needs no gradient, the leaf itself, or its node."""
+    """The edge to ``t``: (None, 0) if it needs no gradient, the leaf itself, or its node.
+
+    Raises as ``refresh``.
+    """
     if t.base is not None:
         refresh(t)
     ag = t.ag
     if ag is None or not ag.requires_grad:
-        return None, 0
+        return (t, 0) if t.base is not None and requires_grad(t) else (None, 0)
     return (t, 0) if ag.node is None else (ag.node, ag.nr)
 
 
 def refresh(t: Tensor) -> None:
-    """Give a view the node that follows from its base, if the memory changed since it got one."""
+    """Give a view the node that follows from its base, if the memory changed since it got one.
+
+    Raises InplaceError for a view whose way of being made does not allow that.
+    """
     base = t.base
-    if base is None or base.ag is None or base.ag.node is None:
-        return
     ag = t.ag
-    version = t.version
-    if version is None or (ag is not None and ag.node is not None and ag.stamp == version.n):
+    if base is None or not (
+        (ag is not None and ag.node is not None)
+        or (base.ag is not None and base.ag.requires_grad)
+    ):
         return
-    if ag is None and version.n == 0:
+    version = t.counter
+    if version is UNTRACKED or t.stamp == version.n:
         return
+    if t.origin:
+        raise _forbidden_view(t, "its base or another view of its base has been modified inplace")
     node = view_node(base, t)
     if ag is None:
-        ag = t.ag = Autograd(True, node)
+        t.ag = Autograd(True, node)
     else:
         ag.requires_grad, ag.node, ag.nr = True, node, 0
-    ag.stamp = version.n
+    t.stamp = version.n
 
 
 def view_node(base: Tensor, view: Tensor) -> Node:
@@ -191,9 +215,9 @@ def make_node(gradient: Gradient, output: Tensor, inputs: Sequence[Tensor | None
 
 def version_of(t: Tensor) -> int:
     """The counter of a tensor that a node keeps. Raises AutogradError for inference tensors."""
-    version = t._version
+    version = t.counter
     if version is None:
-        version = t._version = Version()
+        version = t.counter = Version()
     elif version is UNTRACKED:
         raise AutogradError(
             "Inference tensors cannot be saved for backward. Please do not use Tensors created "
@@ -216,7 +240,7 @@ def unpack(node: Node) -> tuple[Any, ...]:
         raise FreedGraphError(node)
     for value, expected in zip(saved, node.versions, strict=False):
         if value.__class__ is Tensor:
-            version = value._version
+            version = value.counter
             if version is not None and version.n != expected:
                 raise _modified(node, value, expected)
     return saved
@@ -225,9 +249,10 @@ def unpack(node: Node) -> tuple[Any, ...]:
 def _modified(node: Node, value: Tensor, expected: int) -> SavedTensorError:
     maker = node_of(value)
     nr = value.ag.nr if value.ag is not None else 0
+    name = "" if maker is None else maker.short_name
     if maker is None and node.gradient.keeps_output(value, node):
-        maker = node
-    origin = "" if maker is None else f", which is output {nr} of {maker.name},"
+        name = node.maker_name
+    origin = f", which is output {nr} of {name}," if name else ""
     version = value.version.n if value.version is not None else 0
     return SavedTensorError(
         "one of the variables needed for gradient computation has been modified by an inplace "
@@ -256,9 +281,13 @@ def release(node: Node) -> None:
 
 def attach(y: Tensor, node: Node, nr: int = 0) -> None:
     """Make ``node`` the maker of ``y``."""
-    y.ag = Autograd(True, node, nr)
-    if y.base is not None and y.version is not None:
-        y.ag.stamp = y.version.n
+    ag = y.ag
+    if ag is None:
+        y.ag = Autograd(True, node, nr)
+    else:
+        ag.requires_grad, ag.node, ag.nr = True, node, nr
+    if y.base is not None:
+        y.stamp = y.counter.n
 
 
 # In-place operations
@@ -267,58 +296,52 @@ def attach(y: Tensor, node: Node, nr: int = 0) -> None:
 def check_inplace(t: Tensor, recorded: bool) -> None:
     """Refuse a change of ``t`` that autograd cannot follow, before anything is written.
 
-    ``recorded``: the change itself needs a node because one of the inputs requires grad.
+    ``recorded``: one of the operation's other inputs requires grad.
     """
-    if not state.grad:
-        if t.version is None and not state.inference:
-            return
+    if not state.grad or not (recorded or requires_grad(t)):
         return
-    needs = requires_grad(t)
-    if t.base is not None:
-        _check_view(t, needs, recorded)
-    if needs and t.version is not None:
-        node = node_of(t)
-        if node is None:
+    base = t.base
+    if base is not None:
+        if t.origin:
+            raise _forbidden_view(t, "is being modified inplace")
+        if requires_grad(t) and (base.ag is None or base.ag.node is None):
             raise InplaceError(
-                "a leaf Variable that requires grad is being used in an in-place operation."
+                "a view of a leaf Variable that requires grad is being used in an in-place "
+                "operation."
             )
-        if t.base is not None and t.base.ag is not None and t.base.ag.node is None:
-            if t.base.ag.requires_grad:
-                raise InplaceError(
-                    "a view of a leaf Variable that requires grad is being used in an in-place "
-                    "operation."
-                )
+    # PyTorch looks at the node as it stands: a view that has not been asked for its node since its
+    # base got a history still counts as a leaf here.
+    if requires_grad(t) and (t.ag is None or t.ag.node is None):
+        raise InplaceError(
+            "a leaf Variable that requires grad is being used in an in-place operation."
+        )
 
 
-def _check_view(t: Tensor, needs: bool, recorded: bool) -> None:
-    origin = t.origin
-    if origin == 0 or not (needs or recorded):
-        return
-    node = node_of(t)
-    if origin == NO_GRAD:
-        message = (
-            "A view was created in no_grad mode and is being modified inplace with grad mode "
-            "enabled. Given that this use case is ambiguous and error-prone, it is forbidden. "
-            "You can clarify your code by moving both the view and the inplace either both "
-            "inside the no_grad block (if you don't want the inplace to be tracked) or both "
-            "outside (if you want the inplace to be tracked)."
+def _forbidden_view(t: Tensor, what: str) -> InplaceError:
+    """Why a view that was not made in the ordinary way may not meet an in-place change."""
+    if t.origin == MULTI_OUTPUT:
+        ag = t.ag
+        name = "Unbind" if ag is None or ag.node is None else ag.node.short_name
+        return InplaceError(
+            f"Output {0 if ag is None else ag.nr} of {name} is a view "
+            f"and {what}. This view is the output of a function that returns multiple views. "
+            "Such functions do not allow the output views to be modified inplace. You should "
+            "replace the inplace operation by an out-of-place one."
         )
-    elif origin == INFERENCE:
-        message = (
-            "A view was created in inference mode and is being modified inplace with grad mode "
-            "enabled. Given that this use case is ambiguous and error-prone, it is forbidden."
-        )
-    else:
-        name = node.name.removesuffix("Backward0") if node is not None else "Unbind"
-        nr = t.ag.nr if t.ag is not None else 0
-        message = (
-            f"Output {nr} of {name}Backward0 is a view and is being modified inplace. "
-            "This view is the output of a function that returns multiple views. Such functions "
-            "do not allow the output views to be modified inplace. You should replace the "
-            "inplace operation by an out-of-place one."
-        )
-    assert origin in (NO_GRAD, MULTI_OUTPUT, INFERENCE)
-    raise InplaceError(message)
+    mode, now, block = (
+        ("no_grad mode", " with grad mode enabled", "no_grad")
+        if t.origin == NO_GRAD
+        else ("inference mode", " in normal mode", "inference_mode")
+    )
+    subject = "A view was"
+    if t.ag is not None and t.ag.node is not None:
+        subject = f"Output {t.ag.nr} of {t.ag.node.short_name} is a view of a view which was"
+    return InplaceError(
+        f"{subject} created in {mode} and {what}{now}. Given that this use case is ambiguous and "
+        "error-prone, it is forbidden. You can clarify your code by moving both the view and the "
+        f"inplace either both inside the {block} block (if you don't want the inplace to be "
+        "tracked) or both outside (if you want the inplace to be tracked)."
+    )
 
 
 def check_overlap(t: Tensor) -> None:
@@ -357,12 +380,16 @@ def rebase(t: Tensor, node: Node) -> None:
     slices = make_node(COPY_SLICES, base, (base,))
     slices.next = slices.next + node.next[1:]
     slices.nr = slices.nr + node.nr[1:]
+    # The base stands for the view here; keeping the view's old node would only keep it alive.
+    node.next = (None, *node.next[1:])
     slices.attributes = (base.layout, base.offset, t.layout, t.offset, node)
     if base.ag is None:
         base.ag = Autograd(True, slices)
     else:
         base.ag.requires_grad, base.ag.node, base.ag.nr = True, slices, 0
     refresh(t)
+    if t.ag is not None and t.ag.node is not None:
+        node.inner = weakref.ref(t.ag.node)
 
 
 def _as_strided_backward(node: Node, g: Tensor) -> Sequence[Any]:
@@ -431,4 +458,4 @@ def sum_to(g: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 
 AS_STRIDED = Gradient("AsStridedBackward0", _as_strided_backward)
-COPY_SLICES = Gradient("CopySlices", _copy_slices_backward)
+COPY_SLICES = Gradient("torch::autograd::CopySlices", _copy_slices_backward)

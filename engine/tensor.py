@@ -67,13 +67,12 @@ def kind_of(dtype: DType, device: Device = devices.cpu) -> Kind:
 class Autograd:
     """What autograd knows of a tensor.
 
-    A leaf that requires grad has ``node`` None. ``stamp`` is the version of the memory at which
-    a view's node was made. ``times`` counts accumulations, for the gradient table; ``hooks``
+    A leaf that requires grad has ``node`` None. ``times`` counts accumulations, for the gradient table; ``hooks``
     see a leaf's gradient before it is added to ``grad``, ``after`` the leaf afterwards.
     """
 
     __slots__ = (
-        "after", "grad", "hooks", "node", "nr", "requires_grad", "retains", "stamp", "times",
+        "after", "grad", "hooks", "node", "nr", "requires_grad", "retains", "times",
     )  # fmt: skip
 
     def __init__(self, requires_grad: bool, node: Any = None, nr: int = 0):
@@ -84,7 +83,6 @@ class Autograd:
         self.hooks: Any = None
         self.after: Any = None
         self.retains = False
-        self.stamp = 0
         self.times = 0
 
 
@@ -97,13 +95,14 @@ class Tensor(TensorMethods):
 
     ``layout`` is the truth for shape and strides; ``array`` shows the same elements.
     ``version`` is None for an inference tensor, ``base`` the tensor that a view shows,
-    ``origin`` how the view was made. The class must not define ``__getattr__``: it would make
+    ``origin`` how the view was made, ``memory`` and ``counter`` are None until somebody asks for
+    the storage or the version, ``stamp`` (views only) the version at which it got its node. The class must not define ``__getattr__``: it would make
     every attribute of every tensor four times as slow.
     """
 
     __slots__ = (
-        "__weakref__", "_storage", "_version", "ag", "array", "base", "kind", "layout", "offset",
-        "origin",
+        "__weakref__", "ag", "array", "base", "counter", "kind", "layout", "memory", "offset",
+        "origin", "stamp",
     )  # fmt: skip
 
     ag: Autograd | None
@@ -113,21 +112,24 @@ class Tensor(TensorMethods):
     layout: Layout
     offset: int
     origin: int
+    stamp: int
+    memory: Any
+    counter: Any
 
     @property
     def storage(self) -> Storage:
         """The memory behind the tensor, known from the first time that somebody asks."""
-        found = self._storage
+        found = self.memory
         if found is None:
-            found = self._storage = storages.of_tensor(self.array, self.kind, self.layout)
+            found = self.memory = storages.of_tensor(self.array, self.kind, self.layout)
         return found  # type: ignore[no-any-return]
 
     @property
     def version(self) -> Version | None:
         """The counter of in-place changes; None for an inference tensor."""
-        found = self._version
+        found = self.counter
         if found is None:
-            found = self._version = storages.Version()
+            found = self.counter = storages.Version()
         return None if found is storages.UNTRACKED else found
 
     @property
@@ -181,8 +183,8 @@ def wrap(array: Any, kind: Kind, layout: Layout) -> Tensor:
     t.base = None
     t.ag = None
     t.origin = 0
-    t._storage = None
-    t._version = None
+    t.memory = None
+    t.counter = None
     return t
 
 
@@ -196,11 +198,11 @@ def alias(t: Tensor, layout: Layout | None = None, offset: int | None = None) ->
     a.base = None
     a.ag = None
     a.origin = 0
-    a._storage = t.storage
-    version = t._version
+    a.memory = t.storage
+    version = t.counter
     if version is None:
-        version = t._version = storages.Version()
-    a._version = version
+        version = t.counter = storages.Version()
+    a.counter = version
     return a
 
 

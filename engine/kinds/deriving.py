@@ -102,6 +102,8 @@ def _source(name: str, order: dict[str, int]) -> Any:
 
 
 def _shape(t: Any) -> Any:
+    if t.__class__ is tuple:
+        return tuple([_shape(item) for item in t])
     return t.layout.shape if t.__class__ is Tensor else None
 
 
@@ -161,8 +163,8 @@ def _apply_in_order(place: int, fn: Any, count: int) -> Any:
     def apply(node: Node, g: Any) -> Sequence[Any]:
         saved = node.saved
         versions = node.versions
-        if len(versions) == 1 and saved[0]._version is not None:
-            if saved[0]._version.n != versions[0]:
+        if len(versions) == 1 and saved[0].counter is not None:
+            if saved[0].counter.n != versions[0]:
                 unpack(node)
         elif versions or saved is FREED:
             unpack(node)
@@ -193,6 +195,18 @@ def _with_history(saved: tuple[Any, ...], outputs: tuple[int, ...], node: Node) 
 def _tied(kept: Tensor, node: Node, nr: int) -> Tensor:
     again = alias(kept)
     again.ag = Autograd(True, node, nr)
+    return again
+
+
+def _with_edge(t: Tensor) -> Tensor:
+    """The same memory with the edge that ``t`` has now, whatever is written later.
+
+    For a view that counts as a leaf the edge is the view itself, in the place of a node.
+    """
+    target, nr = tape.edge(t)
+    again = alias(t)
+    if target is not None:
+        again.ag = Autograd(True, target, nr)
     return again
 
 
@@ -296,17 +310,21 @@ class Recorder:
         return plan
 
     def before_write(self, values: Sequence[Any]) -> list[Any]:
-        """``values`` for an in-place call: where a derivative looks at the destination as it was,
-        a copy of it that has the destination's edges."""
+        """``values`` for an in-place call, with the edges that its tensors have now.
+
+        Where a derivative looks at the destination as it was, a copy of it stands in its place.
+        """
         x = values[0]
-        kept = alias(x)
+        kept = _with_edge(x)
         if _uses_input(self.op):
-            kept = x.detach().clone()
-        kept.base = None
-        target, nr = tape.edge(x)
-        if target is not None:
-            kept.ag = Autograd(True, None if target is x else target, nr)
-        return [kept, *values[1:]]
+            copied = x.detach().clone()
+            copied.ag = kept.ag
+            kept = copied
+        rest = [
+            _with_edge(v) if isinstance(v, Tensor) and (v is x or v.base is not None) else v
+            for v in values[1:]
+        ]
+        return [kept, *rest]
 
     def record(self, values: Sequence[Any], y: Any) -> Node | None:
         """The node of a call with ``values`` (by parameter) that gave ``y``; None if none is
@@ -381,7 +399,7 @@ def keep(node: Node, plan: _Plan, values: Sequence[Any], y: Any) -> None:
         value = values[source] if source.__class__ is int else source(values, y)
         node.saved = (value,)
         if value.__class__ is Tensor:
-            version = value._version
+            version = value.counter
             if version is None or version is UNTRACKED:
                 node.versions = (tape.version_of(value),)
             else:

@@ -92,10 +92,12 @@ def kernel(
     inplace: bool = False,
     fields: tuple[str, ...] = (),
     out: bool = True,
+    overlapping: bool = False,
     **record: Any,
 ) -> Callable[[Any], Any]:
     """An op whose body returns one Made, or a tuple of them.
 
+    ``overlapping``: in place it takes a destination whose elements share memory, as fill_ does.
     ``fields`` name the parts of a tuple (the result then is a ``return_types`` tuple). A result
     of several parts run together shares one computation: its ``run`` may return a list that the
     others index.
@@ -106,7 +108,7 @@ def kernel(
             body,
             "kernel",
             lambda op: _build(op, fields, out),
-            (lambda op: _build_inplace(op)) if inplace else None,
+            (lambda op: _build_inplace(op, overlapping)) if inplace else None,
             vjp=vjp,
             inplace=inplace,
             **record,
@@ -197,19 +199,21 @@ def store_parts(out: Any, y: Any, name: str) -> Any:
     return tuple([store_out(o, part, name) for o, part in zip(out, y, strict=True)])
 
 
-def _build_inplace(op: Op) -> Any:
+def _build_inplace(op: Op, overlapping: bool) -> Any:
     name = spoken_name(op)
     ps = parameters(op)
     recorder = Recorder(op) if op.derivatives is not None else None
 
     def call(*args: Any, **kwargs: Any) -> Any:
         values = bind(name + "_", ps, args, kwargs)
-        return change(op, recorder, values)
+        return change(op, recorder, values, overlapping)
 
     return call
 
 
-def change(op: Op, recorder: Recorder | None, values: list[Any]) -> Tensor:
+def change(
+    op: Op, recorder: Recorder | None, values: list[Any], overlapping: bool = False
+) -> Tensor:
     """Do the op on ``values[0]`` in place: refuse, compute, write, record."""
     x: Tensor = values[0]
     recorded = (
@@ -218,17 +222,18 @@ def change(op: Op, recorder: Recorder | None, values: list[Any]) -> Tensor:
         and any(tape.requires_grad(t) for t in tensors_among(values))
     )
     tape.check_inplace(x, recorded)
-    tape.check_overlap(x)
+    if not overlapping:
+        tape.check_overlap(x)
     planned = body_caller(op)(values)
     if planned.__class__ is Made and planned.into is not None:
         common_device(op.name, tensors_among(values))
-        check_destination(x, x.kind, planned.layout.shape, recorded)
+        check_destination(x, x.kind, planned.layout.shape, recorded, overlapping)
         before = recorder.before_write(values) if recorded and recorder is not None else values
         if x.array is not None:
             planned.into(x.kind.xp, x.array)
     else:
         y = compute(op.name, lambda _: planned, values)
-        check_destination(x, y.kind, y.layout.shape, recorded)
+        check_destination(x, y.kind, y.layout.shape, recorded, overlapping)
         before = recorder.before_write(values) if recorded and recorder is not None else values
         write(x, y)
     tape.bump(x)

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from engine.registry import Op
 
 _new = object.__new__
+_SCALAR = layouts.contiguous(())
 
 # Operands up to this size are tried out to see how numpy lays out the result.
 _TRY_OUT = 1 << 14
@@ -72,9 +73,9 @@ class _Rule:
     """The static part of one pointwise op, read from its record on first use."""
 
     __slots__ = (
-        "attributes", "check_number", "count", "defaults", "kernel", "name", "numbers", "op",
-        "otherwise", "promote", "promoted", "quick", "recorder", "refuse", "stub", "takes",
-        "ufunc",
+        "attributes", "check_number", "count", "defaults", "kernel", "lacks", "name",
+        "number_strides", "numbers", "op", "otherwise", "promote", "promoted", "quick",
+        "recorder", "refuse", "refuse_inplace", "stub", "takes", "ufunc",
     )  # fmt: skip
 
     op: Op
@@ -111,6 +112,9 @@ def pointwise(
     refuse: Callable[..., None] | None = None,
     check_number: Callable[[Any, DType], None] | None = None,
     numbers: bool = False,
+    number_strides: str = "operand",
+    lacks: Callable[..., bool] | None = None,
+    refuse_inplace: Callable[..., None] | None = None,
     inplace: bool = True,
     **record: Any,
 ) -> Callable[[Any], Any]:
@@ -125,6 +129,10 @@ def pointwise(
     stead (or None), so that the usual call keeps to the quick path. ``refuse(*operands)`` raises
     for dtypes that do not go together, ``check_number(number, compute dtype)`` for a last
     operand that is a number. ``numbers``: two numbers are accepted as well.
+    ``number_strides`` says how numbers count for the result's strides: "operand" as 0-d
+    operands, "inner" not at all where they come last, "always": PyTorch computes the op with a
+    number of its own. ``lacks(*operands)`` holds where PyTorch has no kernel;
+    ``refuse_inplace(x)`` raises for a destination that the in-place twin refuses.
     """
 
     def decorate(body: Any) -> Any:
@@ -145,6 +153,9 @@ def pointwise(
             rule.refuse = refuse
             rule.check_number = check_number
             rule.numbers = numbers
+            rule.number_strides = number_strides
+            rule.lacks = lacks
+            rule.refuse_inplace = refuse_inplace
             rule.attributes = len(ps) - len(operands)
             rule.defaults = tuple(p.default for p in ps[len(operands) :])
             rule.quick = not rule.attributes or (
@@ -199,12 +210,8 @@ def _check_takes(rule: _Rule, common: DType) -> None:
         raise DtypeNotImplementedError(f'"{rule.stub}" not implemented for \'{common.title}\'')
 
 
-def make_plan(rule: _Rule, operands: list[Any], attributes: tuple[Any, ...]) -> Plan:
-    """The plan for ``operands`` (tensors and numbers). Raises what PyTorch raises for them."""
-    tensors = [t for t in operands if isinstance(t, Tensor)]
-    if rule.refuse is not None:
-        rule.refuse(*operands)
-    device = common_device(rule.name, tensors)
+def _common(rule: _Rule, operands: list[Any]) -> DType:
+    """The promoted dtype of the operands that take part in promotion."""
     dimensioned, zero, numbers = [], [], []
     for t, counts in zip(operands, rule.promoted, strict=True):
         if not counts:
@@ -216,19 +223,43 @@ def make_plan(rule: _Rule, operands: list[Any], attributes: tuple[Any, ...]) -> 
             dimensioned.append(t.dtype)
         else:
             zero.append(t.dtype)
-    common = dtypes.result_type(dimensioned, zero, numbers)
+    return dtypes.result_type(dimensioned, zero, numbers)
+
+
+def make_plan(rule: _Rule, operands: list[Any], attributes: tuple[Any, ...]) -> Plan:
+    """The plan for ``operands`` (tensors and numbers). Raises what PyTorch raises for them."""
+    tensors = [t for t in operands if isinstance(t, Tensor)]
+    if rule.refuse is not None:
+        rule.refuse(*operands)
+    device = common_device(rule.name, tensors)
+    common = _common(rule, operands)
     shape: tuple[int, ...] = ()
     for t in tensors:
         shape = layouts.broadcast_shapes(shape, t.layout.shape) if shape else t.layout.shape
     _check_takes(rule, common)
+    if rule.lacks is not None and rule.lacks(*operands):
+        raise DtypeNotImplementedError(f'"{rule.stub}" not implemented for \'{common.title}\'')
     compute, final = rule.promote(common)
-    layout = layouts.elementwise([t.layout for t in tensors], shape)
+    layout = layouts.elementwise(_stride_operands(rule, operands), shape)
     kind = kind_of(final, device)
     run = _runner(rule, operands, attributes, compute, kind, layout)
     plan = Plan(run, kind, layout, compute)
     if not isinstance(operands[-1], Tensor):
         plan.check = rule.check_number
     return plan
+
+
+def _stride_operands(rule: _Rule, operands: list[Any]) -> list[Layout]:
+    """The layouts that decide the result's strides; a number counts as a 0-d operand."""
+    found = []
+    for at, o in enumerate(operands):
+        if isinstance(o, Tensor):
+            found.append(o.layout)
+        elif at == 0 or rule.number_strides != "inner":
+            found.append(_SCALAR)
+    if rule.number_strides == "always":
+        found.append(_SCALAR)
+    return found
 
 
 def _runner(
@@ -350,8 +381,8 @@ def _unary(rule: _Rule) -> Any:
         y.base = None
         y.ag = None
         y.origin = 0
-        y._storage = None
-        y._version = None
+        y.memory = None
+        y.counter = None
         if state.grad and (x.ag is not None or x.base is not None):
             record(x, y)
         if state.watch:
@@ -398,8 +429,8 @@ def _binary(rule: _Rule) -> Any:
             y.base = None
             y.ag = None
             y.origin = 0
-            y._storage = None
-            y._version = None
+            y.memory = None
+            y.counter = None
             if state.grad and (
                 a.ag is not None or b.ag is not None or a.base is not None or b.base is not None
             ):
@@ -431,8 +462,8 @@ def _binary(rule: _Rule) -> Any:
         y.base = None
         y.ag = None
         y.origin = 0
-        y._storage = None
-        y._version = None
+        y.memory = None
+        y.counter = None
         if state.grad and (x.ag is not None or x.base is not None):
             if reflected:
                 record(n, x, y)
@@ -526,13 +557,21 @@ def _inplace(rule: _Rule) -> Any:
         recorded = state.grad and any(
             isinstance(v, Tensor) and tape.requires_grad(v) for v in values[:count]
         )
-        plan, arrays = planned(rule, plans, operands, attributes)
-        check_destination(x, plan.kind, plan.layout.shape, recorded)
-        for other in operands[1:]:
-            if isinstance(other, Tensor):
-                check_partial_overlap(x, other)
+        if rule.refuse_inplace is not None:
+            rule.refuse_inplace(x)
         keep = rule.recorder if recorded else None
-        before = _values_before(keep, values) if keep is not None else values
+        tape.check_inplace(x, recorded)
+        before = values if keep is None else keep.before_write(values)
+        tape.check_overlap(x)
+        for operand in operands[1:]:
+            if isinstance(operand, Tensor):
+                check_partial_overlap(x, operand)
+        try:
+            plan, arrays = planned(rule, plans, operands, attributes)
+        except DtypeNotImplementedError:
+            _check_before_kernel(rule, operands, recorded)
+            raise
+        check_destination(x, plan.kind, plan.layout.shape, recorded)
         if rule.ufunc is not None and plan.kind is x.kind and plan.run is rule.ufunc and x.array is not None:
             plan.run(*arrays, out=x.array)
         else:
@@ -550,6 +589,14 @@ def _inplace(rule: _Rule) -> Any:
     return call
 
 
-def _values_before(recorder: Recorder, values: list[Any]) -> list[Any]:
-    """The call's values with the destination as it was, where the derivative looks at it."""
-    return recorder.before_write(values)
+def _check_before_kernel(rule: _Rule, operands: list[Any], recorded: bool) -> None:
+    """What an in-place call refuses before PyTorch looks for a kernel."""
+    x = operands[0]
+    shape = x.layout.shape
+    for t in operands:
+        if isinstance(t, Tensor):
+            shape = layouts.broadcast_shapes(shape, t.layout.shape)
+    final = _common(rule, operands)
+    if rule.promote is BOOL_OUT:
+        final = dtypes.bool_
+    check_destination(x, kind_of(final, x.kind.device), shape, recorded)

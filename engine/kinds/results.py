@@ -33,6 +33,8 @@ def common_device(name: str, tensors: Sequence[Tensor]) -> Device:
         if first is None or (first.layout.ndim == 0 and first.kind.device is devices.cpu):
             first, found = t, device
         elif device is not found and not (t.layout.ndim == 0 and device is devices.cpu):
+            if devices.meta in (found, device):  # PyTorch's check for meta has words of its own
+                raise DeviceError(f"Tensor on device {device} is not on the expected device {found}!")
             raise DeviceError(
                 "Expected all tensors to be on the same device, but found at least two devices, "
                 f"{found} and {device}!"
@@ -127,8 +129,8 @@ def result(array: Any, kind: Kind, layout: Layout) -> Tensor:
     t.base = None
     t.ag = None
     t.origin = 0
-    t._storage = None
-    t._version = None
+    t.memory = None
+    t.counter = None
     if state.watch:
         finish(t)
     return t
@@ -137,7 +139,7 @@ def result(array: Any, kind: Kind, layout: Layout) -> Tensor:
 def finish(t: Tensor) -> Tensor:
     """What a new result needs in inference and check mode."""
     if state.inference:
-        t._version = UNTRACKED
+        t.counter = UNTRACKED
     if state.check:
         verify(t)
     return t
@@ -153,10 +155,20 @@ def write(destination: Tensor, y: Tensor) -> None:
     destination.array[...] = source
 
 
-def check_destination(destination: Tensor, y_kind: Kind, y_shape: tuple[int, ...], record: bool) -> None:
-    """All refusals of an in-place operation, in PyTorch's order, before anything is written."""
+def check_destination(
+    destination: Tensor,
+    y_kind: Kind,
+    y_shape: tuple[int, ...],
+    record: bool,
+    overlapping: bool = False,
+) -> None:
+    """All refusals of an in-place operation, in PyTorch's order, before anything is written.
+
+    ``overlapping``: the operation takes a destination whose elements share memory.
+    """
     tape.check_inplace(destination, record)
-    tape.check_overlap(destination)
+    if not overlapping:
+        tape.check_overlap(destination)
     if y_shape != destination.layout.shape:
         try:
             whole = layouts.broadcast_shapes(destination.layout.shape, y_shape)
@@ -185,13 +197,12 @@ def check_partial_overlap(destination: Tensor, other: Tensor) -> None:
         return
     if destination.layout.numel == 0 or other.layout.numel == 0:
         return
-    if destination.offset == other.offset and destination.layout is other.layout:
-        return
     if not (destination.layout.dense and other.layout.dense):
         return
     low, high = destination.offset, destination.offset + destination.layout.span
     start, end = other.offset, other.offset + other.layout.span
-    if start < high and low < end and not (start == low and end == high):
+    same = low == start and high == end
+    if start < high and low < end and not (same and destination.layout.strides == other.layout.strides):
         raise OverlapError(
             "unsupported operation: some elements of the input tensor and the written-to tensor "
             "refer to a single memory location. Please clone() the tensor before performing the "
@@ -233,7 +244,7 @@ def resize(out: Tensor, like: Tensor) -> None:
     fresh = allocate(out.kind, like.layout)
     out.array = fresh
     out.offset = 0
-    out._storage = None if fresh is None else of_array(fresh, out.kind)
+    out.memory = None if fresh is None else of_array(fresh, out.kind)
 
 
 def same_device_kind(t: Tensor, dtype: Any) -> Kind:

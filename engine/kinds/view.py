@@ -80,13 +80,14 @@ def make_view(
     y.kind = x.kind if kind is None else kind
     y.layout = layout
     y.offset = offset
-    storage = x._storage
-    y._storage = x.storage if storage is None else storage
-    version = x._version
+    storage = x.memory
+    y.memory = x.storage if storage is None else storage
+    version = x.counter
     if version is None:
-        version = x._version = Version()
-    y._version = version
-    y.array = y._storage.array(y.kind, layout, offset) if array is None else array
+        version = x.counter = Version()
+    y.counter = version
+    y.stamp = version.n
+    y.array = y.memory.array(y.kind, layout, offset) if array is None else array
     base = x.base
     y.base = x if base is None else base
     y.ag = None

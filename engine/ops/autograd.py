@@ -202,6 +202,9 @@ def _batched(
 @method("requires_grad_")
 def requires_grad_(x: Tensor, requires_grad: bool = True) -> Tensor:
     """Set ``requires_grad`` on a leaf."""
+    if requires_grad is True and not (x.dtype.is_floating_point or x.dtype.is_complex):
+        # The setter's sentence speaks of complex tensors as well; torch 2.13 has both.
+        raise AutogradError("only Tensors of floating point dtype can require gradients")
     _set_requires_grad(x, requires_grad)
     return x
 
@@ -447,7 +450,7 @@ def _set_data(x: Tensor, value: Tensor) -> None:
     if x.dtype is not value.dtype and tape.requires_grad(x):
         check_differentiable(value.dtype)
     x.kind, x.layout, x.offset = value.kind, value.layout, value.offset
-    x._storage = value.storage
+    x.memory = value.storage
     x.array = value.array
 
 
@@ -455,8 +458,8 @@ def _set_data(x: Tensor, value: Tensor) -> None:
 def data(x: Tensor) -> Tensor:
     """The same memory with a version counter of its own: a write through it goes unnoticed."""
     y = alias(x)
-    if y._version is not UNTRACKED:
-        y._version = Version()
+    if y.counter is not UNTRACKED:
+        y.counter = Version()
     return y
 
 

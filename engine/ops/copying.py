@@ -60,7 +60,7 @@ def _copied(g: Tensor, src_dtype: Any) -> Tensor:
     method=False,
     inplace=True,
     out=False,
-    node="CopyBackwards",
+    node="torch::autograd::CopyBackwards",
     name="copy",
     example="zeros(2, 2).copy_(tensor([1, 2]))",
 )
@@ -97,6 +97,7 @@ def contiguous(input: Tensor, memory_format: MemoryFormat = formats.contiguous_f
     method=False,
     inplace=True,
     out=False,
+    overlapping=True,
     node="FillBackward2",
     name="_fill_number",
 )
@@ -111,6 +112,7 @@ def _fill_number(input: Tensor, value: Scalar) -> Made:
     method=False,
     inplace=True,
     out=False,
+    overlapping=True,
     node="FillBackward3",
     name="_fill_tensor",
 )
@@ -220,6 +222,7 @@ def _filled_in_place(x: Tensor, value: Any) -> Tensor:
     method=False,
     inplace=True,
     out=False,
+    overlapping=True,
     node="ZeroBackward0",
     name="_zero",
 )
