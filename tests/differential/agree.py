@@ -1,7 +1,6 @@
-"""Evaluates expressions in PyTorch and in the engine and says where they differ.
+"""Evaluate one program text in PyTorch and in the engine and compare all that can be seen.
 
-An expression may be preceded by statements (``x = …; x[0] = 1; x``). ``torch`` and the bare names
-of its functions are bound to PyTorch's and to the engine's.
+It knows nothing of the language: names are looked up by Python, in a facade over the registry.
 """
 
 from __future__ import annotations
@@ -12,124 +11,152 @@ from typing import Any
 import numpy as np
 import torch
 
-import engine.ops  # noqa: F401
-from engine import dtypes, errors, formats, modes
+import engine.ops  # noqa: F401  # enters the operations in the registry
+from engine import dtypes, errors, modes
+from engine.layout import Size
 from engine.registry import functions
 from engine.tensor import Tensor
 
 
 class Facade:
-    """``torch`` as the engine has it: functions by attribute, dtypes, memory formats."""
+    """``torch`` as the engine has it."""
 
     def __init__(self, prefix: str = ""):
         self._prefix = prefix
 
     def __getattr__(self, name: str) -> Any:
-        found = functions.get(self._prefix + name)
-        if found is not None:
-            return found
-        if name in dtypes.by_name:
-            return dtypes.by_name[name]
-        if name in dtypes.ALIASES:
-            return dtypes.ALIASES[name]
-        if hasattr(formats, name):
-            return getattr(formats, name)
-        if name == "bool":
-            return dtypes.bool_
-        return Facade(f"{self._prefix}{name}.")
+        full = self._prefix + name
+        if full in functions:
+            return functions[full]
+        if name in dtypes.by_name or name in dtypes.ALIASES:
+            return dtypes.by_name.get(name) or dtypes.ALIASES[name]
+        if name in ("linalg", "special", "nn", "functional", "fft", "autograd"):
+            return Facade(full + ".")
+        found = {"inf": float("inf"), "nan": float("nan"), "Tensor": Tensor, "Size": Size}
+        if name in found:
+            return found[name]
+        raise AttributeError(f"module 'torch' has no attribute '{full}'")
 
 
-class _Names(dict[str, Any]):
-    """Names of a program; unknown ones are taken from ``source``."""
-
-    def __init__(self, source: Any):
-        super().__init__(torch=source, nan=float("nan"), inf=float("inf"))
-        self._source = source
-
-    def __missing__(self, name: str) -> Any:
-        if name in __builtins__:  # type: ignore[operator]
-            return __builtins__[name]  # type: ignore[index]
-        return getattr(self._source, name)
+OURS = Facade()
 
 
-def run(program: str, source: Any) -> Any:
-    """The value of a program's last expression, or the exception that it raised."""
-    names = _Names(source)
-    statements, _, last = program.rpartition(";")
+def _namespace(module: Any) -> dict[str, Any]:
+    inf = float("inf")
+    return {"torch": module, "F": module.nn.functional, "inf": inf, "nan": inf - inf}
+
+
+def run(text: str, module: Any) -> Any:
+    """The value of the last line of ``text`` (an expression); lines before it are executed.
+
+    An error is the result too: (type's name, first line of the message).
+    """
+    *before, last = text.strip().split("\n")
+    names = _namespace(module)
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            if statements:
-                exec(statements, names)  # noqa: S102
-            return eval(last.strip(), names)  # noqa: S307
+            exec("\n".join(before), names)
+            return eval(last.strip(), names)
     except Exception as error:
-        return error
+        kind = type(error).__name__ if module is torch else errors.public_type(error)
+        return kind, str(error).split("\n")[0]
+    finally:
+        if module is not torch:
+            modes.state.grad = True
 
 
-def differences(program: str, ulp: int = 2) -> str:
-    """What differs between PyTorch's and the engine's result; empty if nothing does."""
-    modes.state.reset()
-    torch.manual_seed(0)
-    return _compare(run(program, torch), run(program, Facade()), ulp)
+def _dtype(value: Any) -> str:
+    return str(value.dtype)
 
 
-def _compare(theirs: Any, ours: Any, ulp: int) -> str:
-    if isinstance(theirs, Exception) or isinstance(ours, Exception):
-        return _compare_errors(theirs, ours)
+def _array(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        value = value.detach().resolve_conj().resolve_neg()
+        if value.dtype in (torch.bfloat16, torch.float8_e5m2, torch.float8_e4m3fn):
+            return value.float().numpy()
+        return value.numpy()
+    array = value.array
+    return array.astype(np.float32) if value.kind.opaque else array
+
+
+def _spacing(a: Any, dtype: str) -> Any:
+    """One unit in the last place of ``a``."""
+    digits = {"torch.float16": 11, "torch.bfloat16": 8, "torch.float32": 24, "torch.float64": 53}
+    least = {"torch.float16": -24, "torch.bfloat16": -133, "torch.float32": -149}
+    _, exponent = np.frexp(np.where(np.isfinite(a), np.abs(a.astype(np.float64)), 1.0))
+    exponent = np.maximum(exponent - digits[dtype], least.get(dtype, -1074))
+    return np.ldexp(1.0, exponent)
+
+
+def _parts(array: Any, dtype: str) -> list[tuple[Any, str]]:
+    if dtype.startswith("torch.complex"):
+        real = "torch.float32" if dtype == "torch.complex64" else "torch.float64"
+        return [(array.real, real), (array.imag, real)]
+    return [(array, dtype)]
+
+
+def _differ(theirs: Any, ours: Any, dtype: str, ulp: float, atol: float) -> str | None:
+    whole = np.abs(theirs)
+    for (a, kind), (b, _) in zip(_parts(theirs, dtype), _parts(ours, dtype), strict=True):
+        if kind not in ("torch.float16", "torch.bfloat16", "torch.float32", "torch.float64"):
+            same = np.array_equal(a, b)
+        else:
+            with np.errstate(all="ignore"):
+                x, y = np.asarray(a, np.float64), np.asarray(b, np.float64)
+                scale = whole if dtype.startswith("torch.complex") else x
+                near = np.abs(x - y) <= ulp * _spacing(np.asarray(scale), kind) + atol
+            same = bool(np.all(near | (x == y) | (np.isnan(x) & np.isnan(y))))
+        if not same:
+            return f"values {theirs.tolist()} and {ours.tolist()}"
+    return None
+
+
+def _node(value: Any) -> Any:
+    node = value.grad_fn
+    if node is None:
+        return None
+    return type(node).__name__ if isinstance(value, torch.Tensor) else node.name
+
+
+def compare(theirs: Any, ours: Any, ulp: float = 2, atol: float = 0.0) -> str | None:
+    """What differs between PyTorch's value and the engine's, or None."""
     if isinstance(theirs, torch.Tensor):
-        return _compare_tensors(theirs, ours, ulp)
+        if not isinstance(ours, Tensor):
+            return f"{theirs!r} and {ours!r}"
+        for what, a, b in (
+            ("dtype", _dtype(theirs), _dtype(ours)),
+            ("shape", tuple(theirs.shape), tuple(ours.layout.shape)),
+            ("strides", theirs.stride(), ours.layout.strides),
+            ("requires_grad", theirs.requires_grad, ours.requires_grad),
+            ("grad_fn", _node(theirs), _node(ours)),
+        ):
+            if a != b:
+                return f"{what} {a} and {b}"
+        if theirs.is_meta:
+            return None
+        return _differ(_array(theirs), _array(ours), _dtype(theirs), ulp, atol)
     if isinstance(theirs, (tuple, list)) and not isinstance(theirs, torch.Size):
         if not isinstance(ours, (tuple, list)) or len(theirs) != len(ours):
-            return f"{theirs!r} against {ours!r}"
-        found = [_compare(t, o, ulp) for t, o in zip(theirs, ours, strict=True)]
-        return "; ".join(f for f in found if f)
-    same = str(theirs) == str(ours) if isinstance(theirs, torch.dtype) else theirs == ours
-    both_nan = theirs != theirs and ours != ours
-    return "" if same or both_nan else f"{theirs!r} against {ours!r}"
+            return f"{theirs!r} and {ours!r}"
+        for a, b in zip(theirs, ours, strict=True):
+            found = compare(a, b, ulp, atol)
+            if found is not None:
+                return found
+        return None
+    if isinstance(theirs, (torch.dtype, torch.device, torch.Size, torch.layout)):
+        return None if str(theirs) == str(ours) else f"{theirs} and {ours}"
+    if isinstance(theirs, float) and theirs != theirs and ours != ours:
+        return None
+    return None if type(theirs) is type(ours) and theirs == ours else f"{theirs!r} and {ours!r}"
 
 
-def _compare_errors(theirs: Any, ours: Any) -> str:
-    if not isinstance(theirs, Exception):
-        return f"torch gives a value, engine raised {type(ours).__name__}: {ours}"
-    if not isinstance(ours, Exception):
-        return f"torch raised {type(theirs).__name__}: {theirs}; engine gives a value"
-    names = (type(theirs).__name__.lstrip("_"), errors.public_type(ours))
-    first = str(theirs).split("\n")[0].strip(), str(ours).split("\n")[0].strip()
-    if names[0] != names[1] or first[0] != first[1]:
-        return f"{names[0]}: {first[0]} against {names[1]}: {first[1]}"
-    return ""
+def differs(text: str, ulp: float = 2, atol: float = 0.0) -> str | None:
+    """What differs when ``text`` runs in both, or None."""
+    return compare(run(text, torch), run(text, OURS), ulp, atol)
 
 
-def _compare_tensors(theirs: torch.Tensor, ours: Any, ulp: int) -> str:
-    if not isinstance(ours, Tensor):
-        return f"tensor against {ours!r}"
-    node = ours.grad_fn  # type: ignore[attr-defined]
-    facts = {
-        "dtype": (str(theirs.dtype), str(ours.dtype)),
-        "shape": (tuple(theirs.shape), tuple(ours.shape)),
-        "stride": (theirs.stride(), ours.layout.strides),
-        "offset": (theirs.storage_offset(), ours.offset),
-        "requires_grad": (theirs.requires_grad, ours.requires_grad),  # type: ignore[attr-defined]
-        "grad_fn": (
-            theirs.grad_fn.name().rpartition("::")[2] if theirs.grad_fn else None,
-            node.name if node else None,
-        ),
-    }
-    found = [f"{what} {t} against {o}" for what, (t, o) in facts.items() if t != o]
-    if not found and theirs.device.type != "meta":
-        found += _compare_values(theirs, ours, ulp)
-    return "; ".join(found)
-
-
-def _compare_values(theirs: torch.Tensor, ours: Tensor, ulp: int) -> list[str]:
-    plain = theirs.detach().resolve_conj().resolve_neg()
-    if plain.dtype.is_floating_point or plain.dtype.is_complex:
-        wide = torch.complex128 if plain.dtype.is_complex else torch.float64
-        a = plain.to(wide).numpy()
-        b = np.asarray(ours.array).astype(a.dtype)
-        eps = torch.finfo(plain.dtype).eps
-        close = np.isclose(a, b, rtol=ulp * eps, atol=0, equal_nan=True)
-    else:
-        a, b = plain.numpy(), np.asarray(ours.array)
-        close = np.asarray(a == b)
-    return [] if close.all() else [f"values {a.tolist()} against {b.tolist()}"]
+def agree(text: str, ulp: float = 2, atol: float = 0.0) -> None:
+    """Assert that ``text`` gives the same in both."""
+    found = differs(text, ulp, atol)
+    assert found is None, f"{text}\n  PyTorch and engine: {found}"
