@@ -144,9 +144,11 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     if any(n < 0 for n in sizes):
         raise TensorValueError(f"'shape' cannot have negative values, but got {tuple(sizes)}")
     steps = layouts.contiguous_strides(sizes)
-    return tuple(
+    coordinates = F.stack(
         [
             F.remainder(F.floor_divide(indices, step), size)
             for step, size in zip(steps, sizes, strict=True)
-        ]
+        ],
+        -1,
     )
+    return coordinates.unbind(-1)  # type: ignore[no-any-return]

@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from engine import layout as layouts
-from engine.errors import TensorTypeError
+from engine import tape
+from engine.errors import TensorRuntimeError, TensorTypeError, TensorValueError
 from engine.layout import wrap_dim
 from engine.registry import attribute, function, method
-from engine.tensor import Tensor
+from engine.storage import allocate
+from engine.tensor import Tensor, wrap
 
 if TYPE_CHECKING:
-    from engine.layout import Size
+    from engine.layout import Layout, Size
 
 
 @method("size")
@@ -106,8 +108,55 @@ def is_set_to(x: Tensor, tensor: Tensor) -> bool:
 @function("broadcast_shapes")
 def broadcast_shapes(*shapes: Any) -> Size:
     """The shape that all ``shapes`` (tuples or numbers) broadcast to."""
-    result: tuple[int, ...] = ()
-    for given in shapes:
+    wanted: tuple[int, ...] = ()
+    for at, given in enumerate(shapes):
         one = (given,) if given.__class__ is int else tuple(given)
-        result = layouts.broadcast_shapes(result, one)
-    return layouts.Size(result)
+        if any(n < 0 for n in one):
+            raise TensorValueError("Attempting to broadcast a dimension with negative length!")
+        n = max(len(wanted), len(one))
+        left, right = (1,) * (n - len(wanted)) + wanted, (1,) * (n - len(one)) + one
+        for d in range(n - 1, -1, -1):
+            if right[d] != 1 and left[d] not in (1, right[d]):
+                raise TensorRuntimeError(
+                    f"Attempting to broadcast a dimension of length {right[d]} at {d - n}! "
+                    f"Mismatching argument at index {at} had {given}; but expected shape should "
+                    f"be broadcastable to {list(left)}"
+                )
+        wanted = tuple(b if a == 1 else a for a, b in zip(left, right, strict=True))
+    return layouts.Size(wanted)
+
+
+@method("resize_")
+def resize_(x: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
+    """The tensor with another shape, row-major; memory grows where it is too small."""
+    size = tuple(sizes[0]) if len(sizes) == 1 and not isinstance(sizes[0], int) else sizes
+    return _resized(x, layouts.contiguous(tuple(size)))
+
+
+@method("resize_as_")
+@function("resize_as_")
+def resize_as_(x: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
+    """The tensor with the shape of another."""
+    return _resized(x, layouts.contiguous(the_template.layout.shape))
+
+
+def _resized(x: Tensor, layout: Layout) -> Tensor:
+    if tape.requires_grad(x):
+        raise TensorRuntimeError("cannot resize variables that require grad")
+    if x.layout.shape == layout.shape:
+        return x
+    if (x.offset + layout.span) * x.dtype.itemsize > x.storage.nbytes:
+        grown = allocate(x.kind, layout)
+        if grown is not None:
+            kept = x.storage.array(x.kind, layouts.contiguous((_cells(x),)), 0)
+            grown.reshape(-1)[: kept.size] = kept[: grown.size]
+        fresh = wrap(grown, x.kind, layout)
+        x.memory = fresh.storage
+        x.offset = 0
+    x.layout = layout
+    x.array = x.storage.array(x.kind, layout, x.offset)
+    return x
+
+
+def _cells(x: Tensor) -> int:
+    return x.storage.nbytes // x.dtype.itemsize

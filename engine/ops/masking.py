@@ -161,7 +161,7 @@ def _filled(input: Tensor, mask: Tensor, value: Any) -> Made:
             "masked_fill_ only supports boolean masks, but got mask with dtype "
             f"{mask.dtype.cpp if mask.dtype.name != 'int64' else 'long int'}"
         )
-    shape = layouts.broadcast_shapes(input.layout.shape, mask.layout.shape)
+    shape = layouts.broadcast_shapes(mask.layout.shape, input.layout.shape)
     if shape == input.layout.shape:
         return altered(
             input, lambda xp, array: xp.copyto(array, value, where=_wide(xp, mask, shape))

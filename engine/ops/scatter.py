@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from engine import indices, scalars
-from engine.errors import DtypeError, TensorNotImplementedError, TensorRuntimeError
+from engine.errors import TensorNotImplementedError, TensorRuntimeError
 from engine.kinds import altered, composite, kernel
-from engine.layout import wrap_dim
+from engine.kinds.targets import check_scattered
 from engine.overloads import no_overload
 from engine.registry import method, methods, ops
 from engine.tensor import Tensor
@@ -22,40 +22,6 @@ _FORMS = (
     "(int dim, Tensor index, Number value)",
     "(int dim, Tensor index, Number value, *, str reduce)",
 )
-
-
-def _check(input: Tensor, dim: int, index: Tensor, source: Tensor | None, name: str) -> int:
-    """The dimension counted from the front; refuses shapes and dtypes that do not fit."""
-    d = wrap_dim(dim, input.ndim)
-    if index.dtype not in indices.WHOLE:
-        raise TensorRuntimeError(f"{name}(): Expected dtype int32/int64 for index")
-    if source is not None and source.dtype is not input.dtype:
-        raise DtypeError("scatter(): Expected self.dtype to be equal to src.dtype")
-    if not index.layout.numel:
-        return d
-    if max(index.ndim, 1) != max(input.ndim, 1):
-        raise TensorRuntimeError(
-            "Index tensor must have the same number of dimensions as self tensor"
-        )
-    if source is not None and max(index.ndim, 1) != max(source.ndim, 1):
-        raise TensorRuntimeError(
-            "Index tensor must have the same number of dimensions as src tensor"
-        )
-    wide = index.layout.shape
-    own = input.layout.shape
-    too_large = any(n > own[at] for at, n in enumerate(wide) if at != d and input.ndim)
-    if source is None:
-        if too_large:
-            raise TensorRuntimeError(
-                f"Expected index {list(wide)} to be no larger than self {list(own)} apart from "
-                f"dimension {d}"
-            )
-    elif too_large or any(n > m for n, m in zip(wide, source.layout.shape, strict=False)):
-        raise TensorRuntimeError(
-            f"Expected index {list(wide)} to be no larger than self {list(own)} apart from "
-            f"dimension {d} and to be no larger size than src {list(source.layout.shape)}"
-        )
-    return d
 
 
 def _written(input: Tensor, d: int, index: Tensor, source: Any, store: Any) -> Made:
@@ -100,7 +66,7 @@ def _multiply(xp: Any, array: Any, keys: Any, values: Any) -> None:
 )
 def _scatter_source(input: Tensor, dim: Dim, index: Tensor, src: Tensor) -> Made:
     """Elements of ``src`` at the places that ``index`` names."""
-    return _written(input, _check(input, dim, index, src, "scatter"), index, src, _store)
+    return _written(input, check_scattered(input, dim, index, src, "scatter"), index, src, _store)
 
 
 def _padded(g: Tensor, shape: tuple[int, ...]) -> Tensor:
@@ -122,7 +88,7 @@ def _padded(g: Tensor, shape: tuple[int, ...]) -> Tensor:
 )
 def _scatter_number(input: Tensor, dim: Dim, index: Tensor, value: Scalar) -> Made:
     """A number at the places that ``index`` names."""
-    d = _check(input, dim, index, None, "scatter")
+    d = check_scattered(input, dim, index, None, "scatter")
     return _written(input, d, index, scalars.element(value, input.dtype), _store)
 
 
@@ -143,7 +109,7 @@ _STORES = {"add": _add, "multiply": _multiply}
 def _scatter_reduced(input: Tensor, dim: Dim, index: Tensor, source: Any, *, reduce: str) -> Made:
     """Elements added or multiplied at the places that ``index`` names."""
     tensor = source if isinstance(source, Tensor) else None
-    d = _check(input, dim, index, tensor, "scatter")
+    d = check_scattered(input, dim, index, tensor, "scatter")
     if reduce not in _STORES:
         raise TensorRuntimeError("reduce argument must be either add or multiply.")
     values = scalars.element(source, input.dtype) if tensor is None else source
@@ -181,7 +147,7 @@ def scatter(
     reduce: Any = None,
     out: Any = None,
 ) -> Tensor:
-    """``input`` with the elements of ``src`` (or one number) put where ``index`` says along ``dim``.
+    """``input`` with elements of ``src``, or a number, where ``index`` says along ``dim``.
 
     Of several elements for one place one stays; ``reduce`` adds or multiplies instead.
     """
@@ -209,4 +175,4 @@ def scatter_(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 )
 def scatter_add(input: Tensor, dim: Dim, index: Tensor, src: Tensor) -> Made:
     """``input`` with the elements of ``src`` added where ``index`` says along ``dim``."""
-    return _written(input, _check(input, dim, index, src, "scatter"), index, src, _add)
+    return _written(input, check_scattered(input, dim, index, src, "scatter"), index, src, _add)

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from engine import indices, scalars
 from engine import layout as layouts
-from engine.errors import DtypeError, TensorIndexError, TensorRuntimeError
+from engine.errors import TensorIndexError, TensorRuntimeError
 from engine.kinds import altered, composite, kernel
+from engine.kinds.targets import check_added
 from engine.layout import wrap_dim
 from engine.registry import F, method, methods, ops
 from engine.tensor import Tensor, number
@@ -15,43 +16,6 @@ from engine.tensor import Tensor, number
 if TYPE_CHECKING:
     from engine.kinds import Made
     from engine.parameter_types import Dim, Scalar
-
-
-def check_index_add(input: Tensor, d: int, index: Tensor, source: Tensor, name: str) -> None:
-    """Refuse an index or source that does not fit, in PyTorch's words."""
-    count = index.layout.numel
-    if index.ndim > 1:
-        raise TensorIndexError(
-            f"{name}: Index is supposed to be a vector, but got dim: {index.ndim} with type: "
-            f"{index.dtype.title} and size: {list(index.layout.shape)}"
-        )
-    if index.dtype not in indices.WHOLE:
-        raise TensorRuntimeError(
-            f"{name}: Expected dtype int32/int64 for index but got: {index.dtype.title}"
-        )
-    if input.dtype is not source.dtype:
-        raise DtypeError(
-            f"{name}: self ({input.dtype.title}) and source ({source.dtype.title}) must have the "
-            "same scalar type"
-        )
-    a, b = input.layout.shape, source.layout.shape
-    along = b[d] if d < len(b) else 1
-    if (a[:d] + a[d + 1 :] if a else a) != (b[:d] + b[d + 1 :] if a else b):
-        if count != along:
-            raise _count_mismatch(name, count, along, d)
-        raise TensorRuntimeError(
-            "source tensor shape must match self tensor shape, excluding the specified "
-            f"dimension. Got self.shape = {list(a)} source.shape = {list(b)}"
-        )
-    if count != along:
-        raise _count_mismatch(name, count, along, d)
-
-
-def _count_mismatch(name: str, count: int, along: int, d: int) -> TensorRuntimeError:
-    return TensorRuntimeError(
-        f"{name}: Number of indices ({count}) should be equal to source.size(dim): ({along}), "
-        f"for dim: {d}"
-    )
 
 
 @kernel(
@@ -70,7 +34,7 @@ def index_add(input: Tensor, dim: Dim, index: Tensor, source: Tensor, *, alpha: 
     An index that comes twice adds twice.
     """
     d = wrap_dim(dim, input.ndim)
-    check_index_add(input, d, index, source, "index_add_()")
+    check_added(input, d, index, source, "index_add_()")
 
     def into(xp: Any, array: Any) -> None:
         at = index.array.reshape(-1)
