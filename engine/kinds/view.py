@@ -175,13 +175,15 @@ def _build(op: Op, complain: Callable[..., None] | None = None) -> Any:
         values = bind(base_name, ps, args, kwargs)
         x = values[0]
         arguments = tuple(values[1:])
+        return finish(x, *plan(x, arguments), arguments)
+
+    def plan(x: Tensor, arguments: tuple[Any, ...]) -> tuple[Layout, int]:
         try:
-            layout, move = _planned(body, x.layout, name, arguments)
+            return _planned(body, x.layout, name, arguments)
         except EngineError:
             if complain is not None:
                 complain(x, *arguments)
             raise
-        return finish(x, layout, move, arguments)
 
     def finish(x: Tensor, layout: Layout, move: int, arguments: tuple[Any, ...]) -> Tensor:
         y = make_view(x, layout, x.offset + move)
@@ -204,7 +206,7 @@ def _build(op: Op, complain: Callable[..., None] | None = None) -> Any:
         if found is None:
             values = bind(base_name, ps, args, kwargs)
             arguments = tuple(values[1:])
-            found = (*_planned(body, x.layout, name, arguments), arguments)
+            found = (*plan(x, arguments), arguments)
             if _plain_numbers(args[1:]) and len(x.layout.memo) < _MEMO_LIMIT:
                 x.layout.memo[key] = found
         return finish(x, *found)
