@@ -112,7 +112,7 @@ def pointwise(
     refuse: Callable[..., None] | None = None,
     check_number: Callable[[Any, DType], None] | None = None,
     numbers: bool = False,
-    number_strides: str = "operand",
+    number_strides: str | Callable[..., str] = "operand",
     lacks: Callable[..., bool] | None = None,
     refuse_inplace: Callable[..., None] | None = None,
     inplace: bool = True,
@@ -130,8 +130,9 @@ def pointwise(
     for dtypes that do not go together, ``check_number(number, compute dtype)`` for a last
     operand that is a number. ``numbers``: two numbers are accepted as well.
     ``number_strides`` says how numbers count for the result's strides: "operand" as 0-d
-    operands, "inner" not at all where they come last, "always": PyTorch computes the op with a
-    number of its own. ``lacks(*operands)`` holds where PyTorch has no kernel;
+    operands, "inner" not at all, "always": PyTorch computes the op with a
+    number of its own, "contiguous": none count; or a function of the operands gives one of
+    these. ``lacks(*operands)`` holds where PyTorch has no kernel;
     ``refuse_inplace(x)`` raises for a destination that the in-place twin refuses.
     """
 
@@ -251,13 +252,18 @@ def make_plan(rule: _Rule, operands: list[Any], attributes: tuple[Any, ...]) -> 
 
 def _stride_operands(rule: _Rule, operands: list[Any]) -> list[Layout]:
     """The layouts that decide the result's strides; a number counts as a 0-d operand."""
+    how = rule.number_strides
+    if how.__class__ is not str:
+        how = how(*operands)
+    if how == "contiguous":
+        return [_SCALAR]
     found = []
-    for at, o in enumerate(operands):
+    for o in operands:
         if isinstance(o, Tensor):
             found.append(o.layout)
-        elif at == 0 or rule.number_strides != "inner":
+        elif how != "inner":
             found.append(_SCALAR)
-    if rule.number_strides == "always":
+    if how == "always":
         found.append(_SCALAR)
     return found
 

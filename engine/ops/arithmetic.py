@@ -73,10 +73,7 @@ _CATEGORY_SAMPLES: dict[str, Any] = {
 def _refuse_masks(input: Any, other: Any, alpha: Any = 1) -> None:
     if not is_bool(input) and not is_bool(other):
         return
-    if is_bool(input) and is_bool(other):
-        raise TensorRuntimeError(_TWO_MASKS)
-    if any(isinstance(t, Tensor) and is_bool(t) for t in (input, other)):
-        raise TensorRuntimeError(_ONE_MASK)
+    raise TensorRuntimeError(_TWO_MASKS if is_bool(input) and is_bool(other) else _ONE_MASK)
 
 
 def _with_alpha(name: str) -> Any:
@@ -226,10 +223,17 @@ def _magnitude(common: DType) -> tuple[DType, DType]:
     return DEFAULT(common)
 
 
+def _refuse_complex_abs(input: Tensor) -> None:
+    if input.dtype.is_complex:
+        raise TensorRuntimeError("In-place abs is not supported for complex tensors.")
+
+
 @pointwise(
     ufunc="absolute",
     promote=_magnitude,
     takes="ifc8",
+    refuse_inplace=_refuse_complex_abs,
+    number_strides=lambda input: "always" if input.dtype.is_complex else "operand",
     vjp=lambda g, input: g * input.sgn(),
     aliases=("absolute",),
     example="abs(tensor([-1., 2.]))",
@@ -292,6 +296,7 @@ def _ctype(dtype: DType) -> str:
 
 def _lerp(xp: Any, a: Any, b: Any, w: Any) -> Any:
     """From the nearer end, so that both ends come out exactly."""
+    w = xp.asarray(w).astype(a.dtype, copy=False)
     step = b - a
     near = xp.absolute(w) < 0.5
     return xp.where(near, a + w * step, b - step * (1 - w))
@@ -303,6 +308,7 @@ def _lerp(xp: Any, a: Any, b: Any, w: Any) -> Any:
     stub="lerp_kernel_scalar",
     refuse=_check_same,
     promoted=("input", "end"),
+    number_strides="inner",
     vjp={
         "input": lambda g, weight: g * conj(1 - weight),
         "end": lambda g, weight: g * conj(weight),

@@ -9,7 +9,6 @@ from engine.dtypes import COMPLEX, FLOAT, INT, DType
 from engine.errors import TensorRuntimeError
 from engine.kinds import (
     BOOL_OUT,
-    DEFAULT,
     comparison,
     composite,
     kernel,
@@ -66,12 +65,11 @@ def _keep(condition: Tensor, g: Tensor) -> Tensor:
 
 
 def _ordered(name: str) -> Any:
-    def promote(common: DType) -> tuple[DType, DType]:
-        if common.category == COMPLEX:
+    def refuse(*operands: Any) -> None:
+        if any(isinstance(t, Tensor) and t.dtype.is_complex for t in operands):
             raise TensorRuntimeError(f"{name} not implemented for complex tensors.")
-        return DEFAULT(common)
 
-    return promote
+    return refuse
 
 
 def _winner(g: Tensor, wins: Tensor, ties: Tensor) -> Tensor:
@@ -93,7 +91,7 @@ def _choice(larger: bool) -> Any:
 
 @pointwise(
     ufunc="maximum",
-    promote=_ordered("maximum"),
+    refuse=_ordered("maximum"),
     vjp=_choice(True),
     inplace=False,
     example="maximum(tensor([1., 5.]), tensor([3., 2.]))",
@@ -104,7 +102,7 @@ def maximum(input: Tensor, other: Tensor) -> Tensor:
 
 @pointwise(
     ufunc="minimum",
-    promote=_ordered("minimum"),
+    refuse=_ordered("minimum"),
     vjp=_choice(False),
     inplace=False,
     example="minimum(tensor([1., 5.]), tensor([3., 2.]))",
@@ -115,7 +113,7 @@ def minimum(input: Tensor, other: Tensor) -> Tensor:
 
 @pointwise(
     ufunc="fmax",
-    promote=_ordered("fmax"),
+    refuse=_ordered("fmax"),
     vjp={
         "input": lambda g, input, other: _keep((input >= other) | other.isnan(), g),
         "other": lambda g, input, other: _keep(~((input >= other) | other.isnan()), g),
@@ -129,7 +127,7 @@ def fmax(input: Tensor, other: Tensor) -> Tensor:
 
 @pointwise(
     ufunc="fmin",
-    promote=_ordered("fmin"),
+    refuse=_ordered("fmin"),
     vjp={
         "input": lambda g, input, other: _keep((input <= other) | other.isnan(), g),
         "other": lambda g, input, other: _keep(~((input <= other) | other.isnan()), g),
@@ -148,8 +146,13 @@ def isnan(input: Tensor) -> Tensor:
     """Where the element is NaN."""
 
 
+def _strides_of_integers(input: Tensor) -> str:
+    return "always" if input.dtype.category <= INT else "operand"
+
+
 @comparison(
     kernel=lambda xp, x: xp.isinf(x) if x.dtype.kind in "fc" else xp.zeros(x.shape, bool),
+    number_strides=_strides_of_integers,
     takes="bifcu8",
     inplace=False,
     example="isinf(tensor([inf, 1.]))",
@@ -160,6 +163,7 @@ def isinf(input: Tensor) -> Tensor:
 
 @comparison(
     kernel=lambda xp, x: xp.isfinite(x) if x.dtype.kind in "fc" else xp.ones(x.shape, bool),
+    number_strides=_strides_of_integers,
     takes="bifcu8",
     inplace=False,
     example="isfinite(tensor([inf, 1., nan]))",
@@ -199,6 +203,7 @@ def isneginf(input: Tensor) -> Tensor:
 
 @comparison(
     kernel=lambda xp, x: x.imag == 0 if x.dtype.kind == "c" else xp.ones(x.shape, bool),
+    number_strides="always",
     inplace=False,
     example="isreal(tensor([1+1j, 1+0j]))",
 )

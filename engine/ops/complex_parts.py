@@ -84,6 +84,7 @@ attribute("imag", lambda x, value: imag(x).copy_(value))(imag)
     kernel=lambda xp, x: xp.conj(x) if x.dtype.kind == "c" else xp.array(x),
     promote=lambda common: (common, common),
     stub="conj_cpu",
+    number_strides="always",
     takes="bifcu8",
     vjp=lambda g: conjugate(g),
     example="conj_physical(tensor([1+2j]))",
@@ -164,7 +165,12 @@ def _angle_slope(g: Tensor, input: Tensor) -> Tensor:
 
 
 @pointwise(
-    kernel=_angle, promote=_angles, vjp=_angle_slope, inplace=False, example="angle(tensor([1+1j]))"
+    kernel=_angle,
+    number_strides=lambda input: "contiguous" if input.dtype.is_complex else "operand",
+    promote=_angles,
+    vjp=_angle_slope,
+    inplace=False,
+    example="angle(tensor([1+1j]))",
 )
 def angle(input: Tensor) -> Tensor:
     """The angle in radians: of real numbers 0, or pi where negative."""

@@ -73,22 +73,22 @@ def true_divide(input: Operand, other: Operand) -> Tensor:
     """Quotient, element by element; integers give floats."""
 
 
-def check_divisor(xp: Any, b: Any) -> None:
-    """Refuse an integer division by zero with PyTorch's word for it."""
-    if not b.all():
+def _check_divisor(a: Any, b: Any) -> None:
+    """Refuse an integer division by zero with PyTorch's word for it, unless nothing is divided."""
+    if a.size and not b.all():
         raise TensorRuntimeError("ZeroDivisionError")
 
 
 def _floor(xp: Any, a: Any, b: Any) -> Any:
     if b.dtype.kind in "iu":
-        check_divisor(xp, b)
+        _check_divisor(a, b)
     return xp.floor_divide(a, b)
 
 
 def _trunc(xp: Any, a: Any, b: Any) -> Any:
     if b.dtype.kind not in "iu":
         return xp.trunc(a / b)
-    check_divisor(xp, b)
+    _check_divisor(a, b)
     if b.dtype.kind == "u":
         return a // b
     return (a - xp.fmod(a, b)) // b
@@ -138,7 +138,7 @@ def floor_divide(input: Operand, other: Operand) -> Tensor:
 
 def _remainder(xp: Any, a: Any, b: Any) -> Any:
     if b.dtype.kind in "iu":
-        check_divisor(xp, b)
+        _check_divisor(a, b)
         return xp.remainder(a, b)
     rest = xp.fmod(a, b)
     # numpy's remainder gives a zero the divisor's sign, PyTorch's keeps the dividend's.
@@ -170,7 +170,7 @@ def remainder(input: Operand, other: Operand) -> Tensor:
 
 def _fmod(xp: Any, a: Any, b: Any) -> Any:
     if b.dtype.kind in "iu":
-        check_divisor(xp, b)
+        _check_divisor(a, b)
     return xp.fmod(a, b)
 
 

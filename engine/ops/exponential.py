@@ -75,8 +75,14 @@ def log10(input: Tensor) -> Tensor:
     """Logarithm to base 10."""
 
 
+def _log1p(xp: Any, x: Any) -> Any:
+    """numpy's, but that a NaN in one part makes both NaN."""
+    y = xp.log1p(x)
+    return xp.where(xp.isnan(x), y * xp.nan, y) if x.dtype.kind == "c" else y
+
+
 @smooth(
-    ufunc="log1p",
+    kernel=_log1p,
     vjp=lambda g, input: g / conj(input + 1),
     spaces=("", "special."),
     example="log1p(tensor([0., 1e-8]))",
@@ -169,12 +175,8 @@ def logaddexp(input: Tensor, other: Tensor) -> Tensor:
 
 
 @pointwise(
-    kernel=lambda xp, a, b: (
-        xp.logaddexp2(a, b)
-        if a.dtype.kind != "c"
-        else _complex_logaddexp(xp, a * _LN2, b * _LN2) / _LN2
-    ),
-    takes="fc",
+    ufunc="logaddexp2",
+    takes="f",
     inplace=False,
     vjp={
         "input": lambda g, input, other: g / conj(1 + F.pow(2.0, other - input)),

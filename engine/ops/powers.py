@@ -10,7 +10,7 @@ from engine.dtypes import BOOL, INT, DType
 from engine.errors import DtypeNotImplementedError, TensorRuntimeError
 from engine.kinds import DEFAULT, INT_TO_FLOAT, composite, kernel, made, pointwise, smooth, working
 from engine.kinds.conjugate import conj
-from engine.registry import F
+from engine.registry import F, method
 from engine.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -89,7 +89,8 @@ def _exponent_slope(g: Tensor, input: Any, exponent: Tensor, y: Tensor) -> Tenso
     vjp={"input": _base_slope, "exponent": _exponent_slope},
     variant=_pow_node,
     check_number=_check_exponent,
-    refuse=lambda input, exponent: _refuse_masks(input, exponent),
+    lacks=lambda *operands: all(isinstance(t, Tensor) and t.dtype.is_bool for t in operands),
+    number_strides="inner",
     example="pow(tensor([1., 2., 3.]), 2)",
 )
 def pow(input: Operand, exponent: Operand) -> Tensor:
@@ -99,17 +100,24 @@ def pow(input: Operand, exponent: Operand) -> Tensor:
     """
 
 
-def _refuse_masks(input: Any, exponent: Any) -> None:
-    tensors = [t for t in (input, exponent) if isinstance(t, Tensor)]
-    if len(tensors) == 2 and all(t.dtype.is_bool for t in tensors):
-        raise DtypeNotImplementedError("\"pow\" not implemented for 'Bool'")
-
-
 def _float_power_dtype(*values: Any) -> DType:
     wide = any(
         v.dtype.is_complex if isinstance(v, Tensor) else v.__class__ is complex for v in values
     )
     return dtypes.complex128 if wide else dtypes.float64
+
+
+@method("float_power_")
+def float_power_(input: Tensor, exponent: Any) -> Tensor:
+    """``float_power`` into the tensor itself, which must be of the result's dtype already."""
+    dtype = _float_power_dtype(input, exponent)
+    if input.dtype is not dtype:
+        raise TensorRuntimeError(
+            f"the base given to float_power_ has dtype {input.dtype.title} but the operation's "
+            f"result requires dtype {dtype.title}"
+        )
+    power = exponent.to(dtype) if isinstance(exponent, Tensor) else _number(exponent, dtype)
+    return input.pow_(power)  # type: ignore[no-any-return]
 
 
 @composite(inplace=False, example="float_power(tensor([1, 2]), 2)")
@@ -194,14 +202,36 @@ def frexp(input: Tensor) -> tuple[Made, Made]:
     return made(input.dtype, layout, run), made(dtypes.int32, layout, run)
 
 
-@pointwise(
-    kernel=lambda xp, a, b: a * xp.power(b.dtype.type(2), b),
-    promote=INT_TO_FLOAT,
+def _two_to(xp: Any, other: Tensor) -> Any:
+    """2 to the power of ``other``, rounded to its own dtype."""
+    exponent = working(other)
+    power = xp.exp2(exponent if other.dtype.category > INT else exponent.astype("float32"))
+    return power if other.dtype.category <= INT else power.astype(other.kind.np).astype(power.dtype)
+
+
+@kernel(
     vjp={
         "input": lambda g, other: g * conj(F.pow(2.0, other)),
         "other": lambda g, y: g * conj(y * _LN2),
     },
+    inplace=True,
     example="ldexp(tensor([1.]), tensor([3]))",
 )
-def ldexp(input: Tensor, other: Tensor) -> Tensor:
-    """``input`` times two to the power of ``other``."""
+def ldexp(input: Tensor, other: Tensor) -> Made:
+    """``input`` times two to the power of ``other``; an integer power is never rounded."""
+    shape = layouts.broadcast_shapes(input.layout.shape, other.layout.shape)
+    if other.dtype.is_bool and input.dtype.is_floating_point:
+        raise DtypeNotImplementedError("\"ldexp_cpu_exp\" not implemented for 'Bool'")
+    tensors = (input, other)
+    common = dtypes.result_type(
+        [t.dtype for t in tensors if t.ndim], [t.dtype for t in tensors if not t.ndim], ()
+    )
+    compute, final = INT_TO_FLOAT(common)
+
+    def run(xp: Any) -> Any:
+        x = working(input, compute)
+        if other.dtype.category == INT and input.dtype.is_floating_point:
+            return xp.ldexp(x, xp.clip(other.array, -5000, 5000).astype("int32"))
+        return x * _two_to(xp, other)
+
+    return made(final, layouts.elementwise([t.layout for t in tensors], shape), run)

@@ -6,8 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.dtypes import BOOL, COMPLEX, DType
-from engine.errors import TensorNotImplementedError, TensorRuntimeError
+from engine.dtypes import BOOL, COMPLEX, DType, promote
+from engine.errors import (
+    DtypeNotImplementedError,
+    TensorNotImplementedError,
+    TensorRuntimeError,
+)
 from engine.kinds import DEFAULT, pointwise
 from engine.registry import F, ops
 from engine.tensor import Tensor
@@ -125,8 +129,9 @@ def _bounded(common: DType) -> tuple[DType, DType]:
     return DEFAULT(common)
 
 
+# A negative bound of an unsigned type wraps.
 _INT_RANGE = {
-    "uint8": (0, 255), "int8": (-128, 127), "int16": (-(2**15), 2**15 - 1),
+    "uint8": (-255, 255), "int8": (-128, 127), "int16": (-(2**15), 2**15 - 1),
     "int32": (-(2**31), 2**31 - 1),
 }  # fmt: skip
 _C_NAMES = {"uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int"}
@@ -154,6 +159,11 @@ def _check_bounds(name: str) -> Any:
     """Masks are refused with the name of the kernel that lacks them."""
 
     def refuse(input: Any, *bounds: Any) -> None:
+        if name != "clamp" and isinstance(bounds[0], Tensor):
+            common = promote(input.dtype, bounds[0].dtype)
+            if common.is_complex:
+                kernel = "maximum_cpu" if name == "clamp_min" else "minimum_cpu"
+                raise DtypeNotImplementedError(f"\"{kernel}\" not implemented for '{common.title}'")
         kinds = [b.dtype.is_bool if isinstance(b, Tensor) else b.__class__ is bool for b in bounds]
         if input.dtype.is_bool and all(kinds):
             scalar = not any(isinstance(b, Tensor) for b in bounds)
@@ -199,6 +209,7 @@ def keep_where(g: Tensor, condition: Tensor) -> Tensor:
     promote=_bounded,
     stub="clamp_scalar_cpu",
     refuse=_check_bounds("clamp"),
+    number_strides="inner",
     check_number=_check_bound,
     vjp={
         "input": lambda g, input, min, max: _keep((input >= min) & (input <= max), g),
@@ -221,7 +232,8 @@ def clamp(input: Tensor, min: Operand | None = None, max: Operand | None = None)
     ufunc="maximum",
     promote=_bounded,
     stub="clamp_min_scalar_cpu",
-    refuse=_check_bounds("clamp_min"),
+    refuse=_check_bounds("clamp"),
+    number_strides="inner",
     check_number=_check_bound,
     vjp={
         "input": lambda g, input, min: _keep(input >= min, g),
@@ -240,7 +252,8 @@ def clamp_low(input: Tensor, min: Operand) -> Tensor:
     ufunc="minimum",
     promote=_bounded,
     stub="clamp_max_scalar_cpu",
-    refuse=_check_bounds("clamp_max"),
+    refuse=_check_bounds("clamp"),
+    number_strides="inner",
     check_number=_check_bound,
     vjp={
         "input": lambda g, input, max: _keep(input <= max, g),
@@ -260,6 +273,7 @@ def clamp_high(input: Tensor, max: Operand) -> Tensor:
     promote=_bounded,
     stub="clamp_min_scalar_cpu",
     refuse=_check_bounds("clamp_min"),
+    number_strides="inner",
     check_number=_check_bound,
     vjp={
         "input": lambda g, input, min: _keep(input >= min, g),
@@ -277,6 +291,7 @@ def clamp_min(input: Tensor, min: Operand) -> Tensor:
     promote=_bounded,
     stub="clamp_max_scalar_cpu",
     refuse=_check_bounds("clamp_max"),
+    number_strides="inner",
     check_number=_check_bound,
     vjp={
         "input": lambda g, input, max: _keep(input <= max, g),
@@ -343,6 +358,7 @@ def _mend(xp: Any, x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
     kernel=_mend,
     promote=lambda common: (common, common),
     stub="nan_to_num",
+    number_strides="always",
     vjp=lambda g, input: _keep(~(input.isnan() | input.isinf()), g),
     example="nan_to_num(tensor([nan, inf, 1.]))",
 )

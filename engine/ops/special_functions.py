@@ -82,8 +82,15 @@ def erfinv(input: Tensor) -> Tensor:
     """The inverse of erf; infinite at -1 and 1, NaN beyond."""
 
 
+def _lgamma(xp: Any, x: Any) -> Any:
+    import scipy.special
+
+    # scipy's is -inf at -inf.
+    return scipy.special.gammaln(xp.where(x == -xp.inf, xp.inf, x).astype(x.dtype))
+
+
 @smooth(
-    kernel=_scipy("gammaln"),
+    kernel=_lgamma,
     takes="bif",
     stub="lgamma_vml_cpu",
     vjp=lambda g, input: g * input.digamma(),
@@ -95,7 +102,7 @@ def lgamma(input: Tensor) -> Tensor:
 
 
 @smooth(
-    kernel=_scipy("gammaln"),
+    kernel=_lgamma,
     takes="bif",
     stub="lgamma_vml_cpu",
     vjp=lambda g, input: g * input.digamma(),
@@ -455,10 +462,16 @@ def _mvlgamma(input: Tensor, p: int) -> Made:
         import scipy.special
 
         x = working(input, compute)
-        total = xp.full(x.shape, p * (p - 1) / 4 * 1.1447298858494002, x.dtype)
+        narrow = final.np
+
+        def rounded(value: Any) -> Any:
+            """PyTorch does the steps one by one in the result's dtype."""
+            return value.astype(narrow).astype(x.dtype)
+
+        total = xp.zeros_like(x)
         for i in range(p):
-            total = total + scipy.special.gammaln(x - x.dtype.type(i / 2))
-        return total
+            total = total + rounded(scipy.special.gammaln(rounded(x - x.dtype.type(i / 2))))
+        return rounded(total) + x.dtype.type(p * (p - 1) / 4 * 1.1447298858494002)
 
     return made(final, input.layout.shape, run)
 

@@ -183,6 +183,7 @@ def _real_angles(name: str) -> Any:
 @pointwise(
     kernel=lambda xp, x: x * x.dtype.type(_PI / 180),
     promote=_real_angles("deg2rad"),
+    number_strides="always",
     vjp=lambda g: g * (_PI / 180),
     example="deg2rad(tensor([180., 90.]))",
 )
@@ -193,6 +194,7 @@ def deg2rad(input: Tensor) -> Tensor:
 @pointwise(
     kernel=lambda xp, x: x * x.dtype.type(180 / _PI),
     promote=_real_angles("rad2deg"),
+    number_strides="always",
     vjp=lambda g: g * (180 / _PI),
     example="rad2deg(tensor([3.14159]))",
 )
