@@ -40,10 +40,10 @@ def device(name: str | Device | int, index: int | None = None) -> Device:
 
         if not cupy.device_count():
             raise DeviceError("Cannot access accelerator device when none is available.")
-        name, index = "cuda", name
+        index, name = name, "cuda"
     text, _, number = name.partition(":")
     if text not in _TYPES and text not in _REFUSED or (number and not number.isdigit()):
-        if text in _TYPES or text in _REFUSED:
+        if text in _TYPES or text in _REFUSED or not text.replace("_", "a").isalpha():
             raise DeviceError(f"Invalid device string: '{name}'")
         raise DeviceError(
             "Expected one of cpu, cuda, ipu, xpu, mkldnn, opengl, opencl, ideep, hip, ve, fpga, "

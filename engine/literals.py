@@ -221,12 +221,13 @@ def _number(leaf: Any, dtype: DType) -> Any:
     if leaf.__class__ in _NUMBERS:
         return leaf
     if isinstance(leaf, Tensor):
-        if leaf.layout.numel != 1:
-            raise TensorValueError("only one element tensors can be converted to Python scalars")
-        if dtype.is_integral and leaf.dtype.category > dtypes.INT:
+        many = leaf.layout.numel != 1
+        if dtype.is_integral and (many or leaf.dtype.category > dtypes.INT):
             raise TensorTypeError(
                 "only integer tensors of a single element can be converted to an index"
             )
+        if many:
+            raise TensorValueError("only one element tensors can be converted to Python scalars")
         value = leaf.array.item()
         return float(value) if leaf.kind.opaque else value
     if isinstance(leaf, np.generic):

@@ -1,11 +1,11 @@
-"""What the torch module holds beside functions: dtypes, formats, types, constants."""
+"""What torch and its modules hold beside functions, by dotted name: dtypes, formats, types."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from engine import device as devices
-from engine import dtypes, formats, numeric_limits
+from engine import draws, dtypes, formats, numeric_limits
 from engine.device import Device
 from engine.dtypes import DType
 from engine.layout import Size
@@ -37,6 +37,13 @@ constants: dict[str, Any] = {
     "strided": formats.strided,
     "sparse_coo": formats.sparse_coo,
     "sparse_csr": formats.sparse_csr,
+    "default_generator": draws.default,
+    "random.default_generator": draws.default,
+    "version.__version__": "2.13.0",
+    "version.cuda": None,
+    "backends.cudnn.enabled": True,
+    "backends.cudnn.deterministic": False,
+    "backends.cudnn.benchmark": False,
     **dtypes.by_name,
     **dtypes.ALIASES,
 }

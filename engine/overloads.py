@@ -16,6 +16,8 @@ def no_overload(
 ) -> ArgumentError:
     """The error for arguments that fit none of ``overloads``, PyTorch's own signature texts."""
     got = [_described(a) for a in args] + [f"{k}={_described(v)}" for k, v in kwargs.items()]
+    if kwargs and not args:
+        got.append("")  # a trailing comma, as PyTorch has it there
     listed = "".join(f" * {signature}\n" for signature in overloads)
     return ArgumentError(
         f"{name}() received an invalid combination of arguments - got ({', '.join(got)}), but "

@@ -67,7 +67,7 @@ def overflows(value: Any, dtype: DType) -> bool:
         return not (limits.min if dtype.signed else -limits.max) <= value <= limits.max
     if value != value or abs(value) == math.inf:
         return False
-    return abs(value) > largest(dtype)
+    return bool(abs(value) > largest(dtype))
 
 
 def largest(dtype: DType) -> float:
@@ -77,7 +77,8 @@ def largest(dtype: DType) -> float:
         return float(np.finfo(real.np).max)
     import ml_dtypes
 
-    return float(ml_dtypes.finfo(real.np).max)
+    limits: Any = ml_dtypes.finfo
+    return float(limits(real.np).max)
 
 
 def element(value: Any, dtype: DType) -> Any:

@@ -139,8 +139,14 @@ def _build(op: Op, takes_out: bool) -> Any:
     at_dtype = next((i for i, p in enumerate(own) if p.name == "dtype"), -1)
     like = bool(own) and own[0].name == "input" and own[0].kind == "Tensor"
 
+    only_method = like and not op.names
+
     def call(*args: Any, **kwargs: Any) -> Tensor:
-        values, shared = bind_creation(name, own, args, kwargs, takes_out)
+        if only_method:  # its complaints count positions without the tensor
+            values, shared = bind_creation(name, own[1:], args[1:], kwargs, takes_out)
+            values.insert(0, args[0])
+        else:
+            values, shared = bind_creation(name, own, args, kwargs, takes_out)
         out = shared.out
         named = values[at_dtype] if at_dtype >= 0 else None
         if out is not None and named is None:

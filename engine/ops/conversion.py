@@ -8,7 +8,7 @@ from engine import device as devices
 from engine import dtypes, formats, tape
 from engine.device import Device
 from engine.dtypes import DType
-from engine.errors import TensorRuntimeError, TensorTypeError, TensorValueError
+from engine.errors import DeviceError, TensorRuntimeError, TensorTypeError, TensorValueError
 from engine.kinds import kernel, made
 from engine.kinds.composite import composite
 from engine.kinds.kernel import Made
@@ -22,7 +22,6 @@ from engine.tensor import Tensor, kind_of
 
 if TYPE_CHECKING:
     from engine.formats import MemoryFormat, StorageLayout
-    from engine.parameter_types import Operand
 
 
 @kernel(
@@ -145,9 +144,7 @@ def _transferred(x: Tensor, dtype: DType, device: Device) -> Tensor:
             node = tape.make_node(tape.Gradient("ToCopyBackward0", _nothing), y, (x,))
             tape.attach(y, node)
         return y
-    from engine.backends import cupy
-
-    return cupy.transfer(x, dtype, device)
+    raise DeviceError(f"copies between {x.kind.device} and {device} are not supported yet")
 
 
 def _nothing(node: Any, g: Any) -> tuple[None]:

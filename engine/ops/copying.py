@@ -10,7 +10,7 @@ from engine.kinds import kernel, made
 from engine.kinds.composite import composite
 from engine.kinds.results import cast
 from engine.modes import state
-from engine.overloads import first_that_binds
+from engine.overloads import first_that_binds, no_overload
 from engine.registry import function, method, ops
 from engine.tensor import Tensor, alias, number
 
@@ -86,7 +86,8 @@ def _broadcast(x: Tensor, src: Tensor) -> tuple[int, ...]:
 @composite(function=False, out=False, view="sometimes", example="zeros(2, 3).t().contiguous()")
 def contiguous(input: Tensor, memory_format: MemoryFormat = formats.contiguous_format) -> Tensor:
     """The tensor itself where it lies in that format already, else a copy that does."""
-    if formats.has_format(input.layout, memory_format):
+    kept = memory_format is formats.preserve_format
+    if input.layout.contiguous if kept else formats.has_format(input.layout, memory_format):
         return input
     return input.clone(memory_format=memory_format)
 
@@ -182,6 +183,8 @@ def fill_(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """Set every element to one value, a number or a 0-d tensor."""
     if len(args) == 1 and not kwargs and not (state.grad and tape.requires_grad(x)):
         return _filled_in_place(x, args[0])
+    if len(args) + len(kwargs) != 1:
+        raise no_overload("fill_", args, kwargs, _FILL_TEXTS)
     candidates = [_in_place(name) for name in ("_fill_tensor", "_fill_number")]
     found: Tensor = first_that_binds("fill_", candidates, (x, *args), kwargs, _FILL_TEXTS)
     return found

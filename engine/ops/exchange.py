@@ -129,7 +129,8 @@ def _contains(x: Tensor, element: Any) -> bool:
             "Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
             f"{type(element)}."
         )
-    return bool((x == element).any())
+    equal: Any = x == element
+    return bool(equal.any())
 
 
 def _text(x: Tensor) -> str:

@@ -29,6 +29,8 @@ from engine.signature import ArgumentError, Parameter, bind, parameters_of, type
 from engine.tensor import Tensor, from_array
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from engine.formats import MemoryFormat
     from engine.layout import Layout
     from engine.parameter_types import Scalar, Shape, Size
@@ -306,7 +308,7 @@ def randperm(n: int, *, generator: Generator | None = None, dtype: DType | None 
 # Draws in place of the elements
 
 
-def _in_place(name: str, node: str, **more: Any) -> Any:
+def _in_place(name: str, node: str, **more: Any) -> Callable[[Any], Any]:
     """An op that only has an in-place form, whose gradient to the old elements is zero."""
 
     def decorate(body: Any) -> Any:
@@ -563,6 +565,16 @@ _random("_random_to", "RandomBackward1")
 _random("_random_from_to", "RandomBackward0")
 
 
+def _drawn(generator: Generator, n: int, dtype: str) -> Any:
+    return generators.random_(generator, n, dtype)
+
+
+def _drawn_from(low: int, to: int | None) -> Any:
+    if to is None:
+        return lambda generator, n, dtype: generators.random_from(generator, n, low, dtype)
+    return lambda generator, n, dtype: generators.random_from_to(generator, n, low, to, dtype)
+
+
 @method("random_")
 def random_(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """Integers from ``from`` (0) up to ``to``, or over the range that the dtype holds."""
@@ -570,21 +582,13 @@ def random_(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     try:
         if given == 0:
             (generator,) = bind("random_", _RANDOM, args, kwargs)
-            name, draw = "_random_all", generators.random_
+            name, draw = "_random_all", _drawn
         elif given == 1:
             to, generator = bind("random_", _RANDOM_TO, args, kwargs)
-            name = "_random_to"
-
-            def draw(g: Generator, n: int, dtype: str) -> Any:
-                return generators.random_from_to(g, n, 0, to, dtype)
+            name, draw = "_random_to", _drawn_from(0, to)
         else:
             low, to, generator = bind("random_", _RANDOM_FROM_TO, args, kwargs)
-            name = "_random_from_to"
-
-            def draw(g: Generator, n: int, dtype: str) -> Any:
-                if to is None:
-                    return generators.random_from(g, n, low, dtype)
-                return generators.random_from_to(g, n, low, to, dtype)
+            name, draw = "_random_from_to", _drawn_from(low, to)
     except TensorTypeError:
         raise no_overload("random_", args, kwargs, _RANDOM_TEXTS) from None
     op = ops[name]

@@ -129,7 +129,7 @@ def shown(array: Any) -> Tensor:
 def over_memory(array: Any, dtype: DType, layout: layouts.Layout) -> Tensor:
     """A tensor whose storage is just the memory that ``array`` shows."""
     t = wrap(array, kind_of(dtype), layout)
-    t._storage = Storage(_buffer(array), layout.span * dtype.itemsize, t.kind.device)
+    t.memory = Storage(_buffer(array), layout.span * dtype.itemsize, t.kind.device)
     return finish(t) if state.watch else t
 
 
@@ -139,7 +139,9 @@ def _buffer(array: Any) -> Any:
         return array if array.ndim else array.reshape(1)
     if array.size == 0:
         return array.reshape(-1)
-    span = 1 + sum((n - 1) * (s // array.itemsize) for n, s in zip(array.shape, array.strides, strict=True))
+    span = 1 + sum(
+        (n - 1) * (s // array.itemsize) for n, s in zip(array.shape, array.strides, strict=True)
+    )
     return np.lib.stride_tricks.as_strided(array, (span,), (array.itemsize,))
 
 

@@ -100,13 +100,13 @@ def get_num_threads() -> int:
 
 
 @function("set_num_threads", "set_num_interop_threads")
-def set_num_threads(int: Any, /) -> None:
+def set_num_threads(count: Any, /) -> None:
     """Note how many threads are asked for."""
-    if int.__class__ not in (bool, type(0)):
-        raise TensorRuntimeError(f"set_num_threads expects an int, but got {type_name(int)}")
-    if int <= 0:
+    if not isinstance(count, int):
+        raise TensorRuntimeError(f"set_num_threads expects an int, but got {type_name(count)}")
+    if count <= 0:
         raise TensorRuntimeError("set_num_threads expects a positive integer")
-    _process.threads = int
+    _process.threads = count
 
 
 @function("are_deterministic_algorithms_enabled")
@@ -143,8 +143,8 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 
 @function("set_flush_denormal")
 def set_flush_denormal(mode: bool) -> bool:
-    """False: numbers below the normal ones are kept here."""
-    return False
+    """True, as on most machines; yet numbers below the normal ones are kept here."""
+    return True
 
 
 @function("get_float32_matmul_precision")

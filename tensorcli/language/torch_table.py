@@ -61,11 +61,21 @@ class TorchTable(dict[str, Any]):
         return iter(sorted(names))
 
 
+def _values(module: str) -> dict[str, object]:
+    """The constants of a module."""
+    start = f"{module}." if module else ""
+    return {
+        name[len(start) :]: value
+        for name, value in constants.items()
+        if name.startswith(start) and "." not in name[len(start) :]
+    }
+
+
 def _make() -> dict[str, Namespace]:
     made: dict[str, Namespace] = {}
     for name in MODULES:
         full = f"torch.{name}" if name else "torch"
-        made[name] = Namespace(full, TorchTable(name, constants if not name else {}))
+        made[name] = Namespace(full, TorchTable(name, _values(name)))
         outer, _, last = name.rpartition(".")
         if name:
             made[outer].table[last] = made[name]  # type: ignore[index]  # these tables are ours

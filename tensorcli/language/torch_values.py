@@ -86,9 +86,10 @@ CALLS: dict[Any, Callable[..., Any]] = {
 
 def _as_ndarray(array: Any) -> Any:
     """An array of the engine's as the program's: numpy's table is there from then on."""
-    from tensorcli.language import numpy_table
+    from tensorcli.language import numpy_table  # noqa: F401  # enters the array's methods
+    from tensorcli.language.numpy_array import NDArray
 
-    return numpy_table.NDArray(array)
+    return NDArray(array)
 
 
 def share_arrays() -> None:

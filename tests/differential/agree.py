@@ -12,10 +12,13 @@ import numpy as np
 import torch
 
 import engine.ops  # noqa: F401  # enters the operations in the registry
-from engine import dtypes, errors, modes
-from engine.layout import Size
+from engine import errors, modes
+from engine.namespace import constants
 from engine.registry import functions
 from engine.tensor import Tensor
+
+
+MODULES = ("autograd", "fft", "functional", "init", "linalg", "nn", "signal", "special", "windows")
 
 
 class Facade:
@@ -28,13 +31,10 @@ class Facade:
         full = self._prefix + name
         if full in functions:
             return functions[full]
-        if name in dtypes.by_name or name in dtypes.ALIASES:
-            return dtypes.by_name.get(name) or dtypes.ALIASES[name]
-        if name in ("linalg", "special", "nn", "functional", "fft", "autograd"):
+        if full in constants:
+            return constants[full]
+        if name in MODULES:
             return Facade(full + ".")
-        found = {"inf": float("inf"), "nan": float("nan"), "Tensor": Tensor, "Size": Size}
-        if name in found:
-            return found[name]
         raise AttributeError(f"module 'torch' has no attribute '{full}'")
 
 
@@ -116,7 +116,7 @@ def _node(value: Any) -> Any:
     node = value.grad_fn
     if node is None:
         return None
-    return type(node).__name__ if isinstance(value, torch.Tensor) else node.name
+    return node.name() if isinstance(value, torch.Tensor) else node.name
 
 
 def compare(theirs: Any, ours: Any, ulp: float = 2, atol: float = 0.0) -> str | None:
