@@ -13,7 +13,7 @@ from engine.tensor import Tensor
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_BINARY = {
+BINARY = {
     "add": "add",
     "sub": "sub",
     "mul": "mul",
@@ -28,23 +28,23 @@ _BINARY = {
     "lshift": "bitwise_left_shift",
     "rshift": "bitwise_right_shift",
 }
-_COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
-_UNARY = {"neg": "neg", "abs": "abs"}
+COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
+UNARY = {"neg": "neg", "abs": "abs"}
 
 
 def install() -> None:
     """Give Tensor its operators; each ties itself to its op when first used."""
-    for dunder, name in _BINARY.items():
+    for dunder, name in BINARY.items():
         _tie(f"__{dunder}__", lambda name=name: _function(name))
         _tie(f"__r{dunder}__", lambda name=name: _reflected(_function(name)))
         _tie(f"__i{dunder}__", lambda name=name: _inplace(name))
-    for name in _COMPARISONS:
+    for name in COMPARISONS:
         _tie(f"__{name}__", lambda name=name: _function(name))
     _tie("__rsub__", lambda: _reflected(_function("rsub_plain")))
     _tie("__rtruediv__", lambda: _reciprocal_times)
     _tie("__invert__", lambda: _invert)
     _tie("__pos__", lambda: ops["positive"].function)
-    for dunder, name in _UNARY.items():
+    for dunder, name in UNARY.items():
         _tie(f"__{dunder}__", lambda name=name: ops[name].function)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from engine.tensor import Tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 
 class Op:
@@ -26,12 +26,13 @@ class Op:
     __slots__ = (
         "body", "build", "build_inplace", "call", "data_dependent", "derivatives", "doc",
         "domain", "errors", "example", "family", "inplace", "kind", "methods", "name", "names",
-        "node_name", "parameters", "samples", "variant", "view",
+        "node_name", "parameters", "samples", "spoken", "variant", "view",
     )  # fmt: skip
 
     name: str
     names: tuple[str, ...]
     methods: tuple[str, ...]
+    spoken: str
     kind: str
     family: str
     body: Callable[..., Any]
@@ -59,20 +60,51 @@ class Op:
         return call
 
 
-ops: dict[str, Op] = {}
+_load: Any = lambda table, name: False
+
+
+def use_loader(load: Callable[[str, str], bool]) -> None:
+    """Have ``load(table, name)`` import the module that defines a name not known yet; it tells
+    whether it did. The tables are FUNCTIONS, METHODS, ATTRIBUTES and OPS."""
+    global _load
+    _load = load
+
+
+class _Lazy(dict[str, Any]):
+    """Name → record or getter, filled by the modules that define them as they are asked for."""
+
+    def __init__(self, table: str):
+        super().__init__()
+        self._table = table
+
+    def __missing__(self, name: str) -> Any:
+        if _load(self._table, name) and dict.__contains__(self, name):
+            return self[name]
+        raise KeyError(name)
+
+    def __contains__(self, name: object) -> bool:
+        return dict.__contains__(self, name) or (
+            isinstance(name, str) and _load(self._table, name) and dict.__contains__(self, name)
+        )
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self[name] if name in self else default
+
+
+ops: dict[str, Op] = _Lazy("OPS")
 _function_ops: dict[str, Op] = {}
 _method_ops: dict[str, Op] = {}
 _inplace_ops: dict[str, Op] = {}
 _plain_functions: dict[str, Callable[..., Any]] = {}
 _plain_methods: dict[str, Callable[..., Any]] = {}
 
-attributes: dict[str, Callable[[Tensor], Any]] = {}
+attributes: dict[str, Callable[[Tensor], Any]] = _Lazy("ATTRIBUTES")
 setters: dict[str, Callable[[Tensor, Any], None]] = {}
 
 
 def register(op: Op) -> None:
     """Enter a record under all its names. A name may be taken only once."""
-    assert op.name not in ops, op.name
+    assert not dict.__contains__(ops, op.name), op.name
     ops[op.name] = op
     for name in op.names:
         assert name not in _function_ops, name
@@ -151,6 +183,13 @@ class _Table(dict[str, Any]):
 
 
 def _find_function(name: str) -> Any:
+    found = _known_function(name)
+    if found is None and _load("FUNCTIONS", name):
+        found = _known_function(name)
+    return found
+
+
+def _known_function(name: str) -> Any:
     if name in _plain_functions:
         return _plain_functions[name]
     op = _function_ops.get(name)
@@ -163,6 +202,13 @@ def _find_function(name: str) -> Any:
 
 
 def _find_method(name: str) -> Any:
+    found = _known_method(name)
+    if found is None and _load("METHODS", name):
+        found = _known_method(name)
+    return found
+
+
+def _known_method(name: str) -> Any:
     if name in _plain_methods:
         return _plain_methods[name]
     op = _method_ops.get(name)
@@ -173,6 +219,33 @@ def _find_method(name: str) -> Any:
         assert op.build_inplace is not None
         return op.build_inplace(op)
     return None
+
+
+def op_of_method(name: str) -> Op | None:
+    """The record behind a method, None for a plain function or an in-place twin."""
+    return None if name in _plain_methods else _method_ops.get(name)
+
+
+def origins() -> dict[str, dict[str, str]]:
+    """For each of the loader's tables the names known now and the modules that define them."""
+    inplace = {n: op for n, op in _inplace_ops.items()}
+    functions = {n: inplace[n] for n in _function_names() if n in inplace}
+    return {
+        "FUNCTIONS": _modules({**functions, **_function_ops}, _plain_functions),
+        "METHODS": _modules({**inplace, **_method_ops}, _plain_methods),
+        "ATTRIBUTES": _modules({}, attributes),
+        "OPS": _modules(ops, {}),
+    }
+
+
+def _modules(records: dict[str, Op], plain: dict[str, Any]) -> dict[str, str]:
+    found = {name: op.body.__module__ for name, op in records.items()}
+    found.update((name, _module_of(body)) for name, body in plain.items())
+    return found
+
+
+def _module_of(body: Any) -> str:
+    return str(getattr(body, "__module__", ""))
 
 
 def _function_names() -> Iterator[str]:
@@ -203,14 +276,30 @@ class Functions:
 F: Any = Functions()
 
 
-def install() -> None:
-    """Give Tensor its methods and attributes; a method is made when it is first called."""
-    for name in set(_method_names()):
+def install(names: Iterable[str] = (), getters: Iterable[str] = ()) -> None:
+    """Give Tensor its methods and attributes, those known and the ones named; a method is made
+    when it is first called."""
+    for name in {*_method_names(), *names}:
         if name not in Tensor.__dict__:
             setattr(Tensor, name, _first_call(name))
-    for name, getter in attributes.items():
+    for name in {*attributes, *getters}:
         if name not in Tensor.__dict__:
-            setattr(Tensor, name, property(getter, setters.get(name)))
+            setattr(Tensor, name, _first_get(name))
+
+
+def _first_get(name: str) -> Any:
+    return property(
+        lambda t: attributes[name](t), lambda t, value: setter_of(name)(t, value)
+    )
+
+
+def setter_of(name: str) -> Callable[[Tensor, Any], None]:
+    """How an attribute of that name is set. Raises AttributeError where it cannot be."""
+    attributes[name]
+    found = setters.get(name)
+    if found is None:
+        raise AttributeError(f"attribute '{name}' of 'torch._C.TensorBase' objects is not writable")
+    return found
 
 
 def _first_call(name: str) -> Any:

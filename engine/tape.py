@@ -263,7 +263,7 @@ def _modified(node: Node, value: Tensor, expected: int) -> SavedTensorError:
             "gradient. The variable in question was changed in there or anywhere later. Good luck!"
             if state.anomaly
             else "enable anomaly detection to find the operation that failed to compute its "
-            "gradient, with torch.autograd.set_detect_anomaly(True)."
+            "gradient, with torch.autograd.set_detect_anomaly(True, check_nan=False)."
         ),
         node,
         value,

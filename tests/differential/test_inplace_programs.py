@@ -15,7 +15,9 @@ from engine.registry import functions  # noqa: E402
 PROGRAMS = 1_500
 
 VIEWS = ("t", "first", "tail", "row", "even", "expand", "column")
-WRITES = ("mul_w", "add_w", "add_k", "copy_w", "copy_k", "mul_2", "exp_", "zero_", "set_row", "add_t")
+WRITES = (
+    "mul_w", "add_w", "add_k", "copy_w", "copy_k", "mul_2", "exp_", "zero_", "set_row", "add_t",
+)  # fmt: skip
 FRESH = ("mul", "add", "exp", "detach", "clone")
 
 
@@ -129,7 +131,8 @@ class Run:
                 total = part if total is None else total + part
             total.backward()
         except RuntimeError as error:
-            self.log.append(("backward", str(error).partition(" is at version")[0]))
+            # What comes next names the maker of the value, by a view's node if that still lives.
+            self.log.append(("backward", str(error).partition(", which is output")[0]))
         self.log.append([None if t.grad is None else t.grad.tolist() for t in (self.x, self.w)])
 
     def state(self) -> None:
