@@ -100,7 +100,7 @@ def _of_op(op: registry.Op) -> Entry:
         example=_as_program(op.example),
         family=op.family,
         view=VIEWS[op.view],
-        saves=None if op.derivatives is None else tuple(_saved(op.derivatives)),
+        saves=None if op.derivatives is None else tuple(_saved(op)),
         data_dependent=op.data_dependent,
     )
 
@@ -149,13 +149,16 @@ def _default_text(default: object) -> str:
     return repr(default) if simple else str(default)
 
 
-def _saved(derivatives: Any) -> Iterator[str]:
-    """What backward keeps, read off the parameter names of the derivatives."""
+def _saved(op: registry.Op) -> Iterator[str]:
+    """The tensors that backward keeps, read off the parameter names of the derivatives."""
+    derivatives = op.derivatives
     functions = derivatives.values() if isinstance(derivatives, dict) else [derivatives]
+    known = {p.name: p.kind in ("Tensor", "Tensors", "Operand") for p in parameters(op)}
     seen: dict[str, None] = {}
     for function in functions:
         code = getattr(function, "__code__", None)
         for name in code.co_varnames[: code.co_argcount] if code is not None else ():
-            if name not in ("g", "needed") and not name.endswith(("_shape", "_layout", "_dtype")):
+            derived = name.endswith(("_shape", "_layout", "_dtype"))
+            if name not in ("g", "needed") and not derived and known.get(name, True):
                 seen["its result" if name == "y" else name] = None
     yield from seen

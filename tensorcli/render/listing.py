@@ -35,7 +35,7 @@ def table(content: Table, width: int) -> list[Line]:
 def page(entry: Entry, width: int, example: Sequence[str] = ()) -> list[Line]:
     """The reference page of an operation; `example` is what its example printed."""
     listed: list[Line] = [[(entry.signature, "strong")]]
-    listed += [[("  " + text, "")] for text in entry.doc.split("\n")] if entry.doc else []
+    listed += _paragraphs(entry.doc, width)
     listed.append([])
     facts = [("also", ", ".join(entry.spellings)), ("memory", entry.view)]
     if entry.saves is not None:
@@ -46,9 +46,20 @@ def page(entry: Entry, width: int, example: Sequence[str] = ()) -> list[Line]:
         if text:
             listed += _wrapped(title, text, width)
     if entry.example:
-        listed.append([("  example", "dim"), (" " * 9, ""), (entry.example, "")])
+        listed += _wrapped("example", entry.example, width)
         listed += [[(" " * 18, ""), (text, "good")] for text in example]
     return listed
+
+
+def _paragraphs(doc: str, width: int) -> list[Line]:
+    """The documentation in lines as long as the terminal's, its paragraphs kept apart."""
+    from textwrap import wrap
+
+    listed: list[Line] = []
+    for paragraph in doc.split("\n\n") if doc else []:
+        rows = wrap(" ".join(paragraph.split()), max(min(width, 100) - 2, 20))
+        listed += [[("  " + row, "")] for row in rows] + [[]]
+    return listed[:-1]
 
 
 def _wrapped(title: str, text: str, width: int) -> list[Line]:
@@ -93,7 +104,7 @@ def _tensor_binding(name: str, value: object, names: Mapping[str, object], room:
         if room < 0:
             break
         cut.append((piece, role))
-    return cut
+    return cut[:-1] if cut[-1][0] == " · " else cut
 
 
 def shortened(text: str, room: int) -> str:

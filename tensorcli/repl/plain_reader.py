@@ -33,7 +33,11 @@ class PlainReader:
         stdout = self._environment.stdout
         stdout.write(prompt)
         stdout.flush()
-        line = self._environment.stdin.readline()
+        try:
+            line = self._environment.stdin.readline()
+        except KeyboardInterrupt:
+            stdout.write("\n")
+            raise
         if not line:
             stdout.write("\n")
             raise EOFError
