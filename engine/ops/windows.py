@@ -195,7 +195,7 @@ def cosine(
     options = _options("cosine", M, dtype, layout, device, requires_grad)
     if not M:
         return _few(M, options)
-    step = math.pi / (M if sym else M + 1)
+    step = math.pi / (M + 1 if not sym and M > 1 else M)
     return _spaced(0.5 * step, (0.5 + (M - 1)) * step, M, options).sin()
 
 

@@ -17,7 +17,6 @@ from engine.namespace import constants
 from engine.registry import functions
 from engine.tensor import Tensor
 
-
 MODULES = ("autograd", "fft", "functional", "init", "linalg", "nn", "signal", "special", "windows")
 
 
