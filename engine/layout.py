@@ -411,6 +411,8 @@ def expand(old: Layout, sizes: Sequence[int]) -> Layout:
                     f"non-existing dimension {d}"
                 )
             wanted = size
+        if old.ndim == 0:
+            stride = 0
         if wanted != size:
             if size != 1:
                 raise TensorRuntimeError(

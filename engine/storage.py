@@ -62,6 +62,9 @@ def of_tensor(array: Any, kind: Kind, layout: Layout) -> Storage:
     """The storage of a tensor's own array; on meta there is only its size."""
     if array is None:
         return Storage(None, layout.span * kind.dtype.itemsize, kind.device)
+    if not layout.dense and not layout.contiguous:
+        while array.base is not None:
+            array = array.base
     return of_array(array, kind)
 
 

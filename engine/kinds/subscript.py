@@ -95,15 +95,16 @@ def _cache_key(index: Any) -> Any:
     """A key that stands for an index of plain numbers, None if it holds anything else."""
     kind = index.__class__
     if kind is int:
-        return index
+        return (index,)
     if kind is tuple:
         parts = []
         for item in index:
+            if item.__class__ is int or item is None:
+                parts.append(item)
+                continue
             part = _cache_key(item) if item.__class__ is not tuple else None
             if part is None:
-                if item is not None:
-                    return None
-                part = "None"
+                return None
             parts.append(part)
         return tuple(parts)
     if kind is slice:
@@ -119,8 +120,10 @@ def _cache_key(index: Any) -> Any:
 
 def plan_of(x: Tensor, index: Any) -> Plan:
     """The plan for ``x[index]``. Raises what PyTorch raises for an index that does not fit."""
-    memo = x.layout.memo
-    key = "None" if index is None else _cache_key(index)
+    memo = x.layout.memo.get("[]")
+    if memo is None:
+        memo = x.layout.memo["[]"] = {}
+    key = (None,) if index is None else _cache_key(index)
     if key is None:
         return _make(x.layout, index)
     found = memo.get(key)
@@ -320,4 +323,9 @@ def viewed(x: Tensor, plan: Plan) -> Tensor:
             tape.attach(part, node)
             y = part
         return y
-    return make_view(x, plan.layout, x.offset + plan.move)
+    array = x.array
+    if array is not None and plan.key is not None:
+        array = array[plan.key]
+    else:
+        array = None
+    return make_view(x, plan.layout, x.offset + plan.move, 0, None, array)

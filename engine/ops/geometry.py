@@ -76,10 +76,31 @@ def is_contiguous(x: Tensor, memory_format: Any = None) -> bool:
 
 
 @method("dim_order")
-def dim_order(x: Tensor) -> tuple[int, ...]:
-    """The dimensions from the largest stride to the smallest."""
-    strides = x.layout.strides
-    return tuple(sorted(range(x.layout.ndim), key=lambda d: -strides[d]))
+def dim_order(x: Tensor, *, ambiguity_check: Any = False) -> tuple[int, ...]:
+    """The dimensions from the largest stride to the smallest.
+
+    With ``ambiguity_check`` an order that is not the only possible one is refused; a list of
+    memory formats accepts an order that exactly one of them explains.
+    """
+    layout = x.layout
+    order = tuple(sorted(range(layout.ndim), key=lambda d: -layout.strides[d]))
+    if ambiguity_check is False:
+        return order
+    if ambiguity_check is not True and not isinstance(ambiguity_check, list):
+        raise TensorTypeError(
+            "The ambiguity_check argument must be a bool or a list of memory formats."
+        )
+    if layout.overlaps:
+        raise TensorRuntimeError("The tensor does not have unique dim order.")
+    unique = len(set(layout.strides)) == layout.ndim and 1 not in layout.shape
+    if ambiguity_check is not True:
+        unique = sum(is_contiguous(x, f) for f in ambiguity_check) == 1
+    if not unique:
+        raise TensorRuntimeError(
+            "The tensor does not have unique dim order, or cannot map to exact one of the given "
+            "memory formats."
+        )
+    return order
 
 
 @method("data_ptr")

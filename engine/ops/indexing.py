@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from engine.layout import Layout
     from engine.parameter_types import Tensors
 
+_MEMO_LIMIT = 256
 _MASKS = (dtypes.bool_, dtypes.uint8)
 _TYPES = (dtypes.int64, dtypes.int32, *_MASKS)
 
@@ -46,6 +47,12 @@ def get(x: Tensor, index: Any) -> Tensor:
 def put(x: Tensor, index: Any, value: Any) -> None:
     """``x[index] = value`` for a tensor or number, broadcast and converted."""
     if not isinstance(value, Tensor):
+        if value.__class__ in _DIRECT.get(x.kind.dtype, ()) and -(2**62) < value < 2**62:
+            plan = plan_of(x, index)
+            if plan.key is not None and _quick(x, plan):
+                x.array[plan.key] = value
+                x.version.n += 1  # type: ignore[union-attr]
+                return
         if not isinstance(value, (bool, int, float, complex)):
             raise ArgumentError(
                 f"can't assign a {type(value).__name__} to a torch.{x.dtype.title}Tensor"
@@ -53,10 +60,11 @@ def put(x: Tensor, index: Any, value: Any) -> None:
         value = _number(x, value)
     plan = plan_of(x, index)
     if not plan.indices:
-        if _quick(x, plan, value):
-            x.array[plan.key] = value.array
-            x.version.n += 1  # type: ignore[union-attr]
-            return
+        if value.kind is x.kind and not value.layout.ndim and not _has_history(value):
+            if _quick(x, plan):
+                x.array[plan.key] = value.array
+                x.version.n += 1  # type: ignore[union-attr]
+                return
         _copy_to(viewed(x, plan), value)
         return
     shape = value.layout.shape
@@ -68,25 +76,35 @@ def put(x: Tensor, index: Any, value: Any) -> None:
     _put(y, tuple(plan.indices), value if shape == value.layout.shape else value.view(shape), False)
 
 
+# Numbers that are stored as they are in these dtypes, as long as they are not huge.
+_DIRECT = {
+    dtypes.float32: (float, int),
+    dtypes.float64: (float, int),
+    dtypes.int64: (int,),
+}
+
+
+def _has_history(t: Tensor) -> bool:
+    return t.ag is not None or t.base is not None
+
+
+def _quick(x: Tensor, plan: Plan) -> bool:
+    """Whether nothing but storing is to be done: no history, no overlap."""
+    return (
+        x.array is not None
+        and x.base is None
+        and not plan.layout.overlaps
+        and (x.ag is None or not state.grad)
+        and not state.inference
+        and x.version is not None
+    )
+
+
 def _number(x: Tensor, value: Any) -> Tensor:
     if value.__class__ is int and not -(2**63) <= value < 2**64:
         raise TensorValueError("Overflow when unpacking long long")
     array = None if x.array is None else scalars.element(value, x.dtype)
     return wrap(array, x.kind, layouts.contiguous(()))
-
-
-def _quick(x: Tensor, plan: Plan, value: Tensor) -> bool:
-    """Whether nothing but storing is to be done: no history, no overlap, no conversion."""
-    return (
-        value.kind is x.kind
-        and value.layout.ndim == 0
-        and x.array is not None
-        and x.base is None
-        and not plan.layout.overlaps
-        and (not state.grad or (x.ag is None and value.ag is None and value.base is None))
-        and not state.inference
-        and x.version is not None
-    )
 
 
 def _copy_to(destination: Tensor, value: Tensor) -> None:
@@ -101,15 +119,25 @@ def _copy_to(destination: Tensor, value: Tensor) -> None:
     destination.copy_(value)
 
 
+class _Place:
+    """Where named elements lie: the indexed dimensions, and the result's shape and layout."""
+
+    __slots__ = ("dims", "layout", "shape")
+
+    def __init__(self, dims: list[int], shape: tuple[int, ...], layout: Layout):
+        self.dims = dims
+        self.shape = shape
+        self.layout = layout
+
+
 class _Target:
-    """Index tensors sorted out: arrays by dimension, and the shape of what they name."""
+    """Index tensors sorted out: their arrays, and the place they name."""
 
-    __slots__ = ("dims", "layout", "masks", "shape", "vectors")
+    __slots__ = ("place", "vectors")
 
-    dims: list[int]
-    layout: Layout
-    shape: tuple[int, ...]
-    vectors: list[Any]
+    def __init__(self, place: _Place, vectors: list[Any]):
+        self.place = place
+        self.vectors = vectors
 
 
 def _target(x: Tensor, indices: tuple[Tensor | None, ...]) -> _Target:
@@ -126,30 +154,13 @@ def _target(x: Tensor, indices: tuple[Tensor | None, ...]) -> _Target:
             found.extend(_mask(x, index, at, len(found)))
         else:
             found.append((index.array, index.layout))
-    if len(found) > x.ndim:
-        raise TensorIndexError(
-            f"too many indices for tensor of dimension {x.ndim} (got {len(found)})"
-        )
-    target = _Target()
-    target.dims = [d for d, entry in enumerate(found) if entry is not None]
-    named = [entry for entry in found if entry is not None]
-    shapes = [layout.shape for _, layout in named]
-    common: tuple[int, ...] = shapes[0] if shapes else ()
-    for shape in shapes[1:]:
-        try:
-            common = layouts.broadcast_shapes(common, shape)
-        except BroadcastError:
-            listed = ", ".join(str(list(s)) for s in shapes)
-            raise TensorIndexError(
-                "shape mismatch: indexing tensors could not be broadcast together with shapes "
-                f"{listed}"
-            ) from None
-    target.vectors = [array for array, _ in named]
-    sizes = [x.layout.shape[d] for d in target.dims]
-    if 0 in sizes and 0 not in common:
-        raise TensorIndexError("index is out of bounds for dimension with size 0")
-    _place(x.layout, target, common, [layout for _, layout in named])
-    return target
+    key = ("[index]", *[None if entry is None else entry[1] for entry in found])
+    place = x.layout.memo.get(key)
+    if place is None:
+        place = _place(x.layout, [None if entry is None else entry[1] for entry in found])
+        if len(x.layout.memo) < _MEMO_LIMIT:
+            x.layout.memo[key] = place
+    return _Target(place, [entry[0] for entry in found if entry is not None])
 
 
 def _mask(x: Tensor, mask: Tensor, at: int, first: int) -> list[tuple[Any, Layout]]:
@@ -170,17 +181,38 @@ def _mask(x: Tensor, mask: Tensor, at: int, first: int) -> list[tuple[Any, Layou
     return [(v, layouts.contiguous(v.shape)) for v in vectors]
 
 
-def _place(x: Layout, target: _Target, common: tuple[int, ...], named: list[Layout]) -> None:
+def _common_shape(named: list[Layout]) -> tuple[int, ...]:
+    common: tuple[int, ...] = named[0].shape if named else ()
+    for layout in named[1:]:
+        try:
+            common = layouts.broadcast_shapes(common, layout.shape)
+        except BroadcastError:
+            listed = ", ".join(str(list(n.shape)) for n in named)
+            raise TensorIndexError(
+                "shape mismatch: indexing tensors could not be broadcast together with shapes "
+                f"{listed}"
+            ) from None
+    return common
+
+
+def _place(x: Layout, found: list[Layout | None]) -> _Place:
     """Where the named elements' dimensions go, and the layout of a result: PyTorch lets its
     element-wise rule choose among the source with strides of zero and the index tensors."""
-    dims = target.dims
+    if len(found) > x.ndim:
+        raise TensorIndexError(
+            f"too many indices for tensor of dimension {x.ndim} (got {len(found)})"
+        )
+    dims = [d for d, entry in enumerate(found) if entry is not None]
+    named = [entry for entry in found if entry is not None]
+    common = _common_shape(named)
+    if 0 not in common and any(x.shape[d] == 0 for d in dims):
+        raise TensorIndexError("index is out of bounds for dimension with size 0")
     n = len(common)
     adjacent = not dims or dims == list(range(dims[0], dims[-1] + 1))
     before = list(range(dims[0])) if adjacent and dims else []
     after = [d for d in range(x.ndim) if d not in dims and d not in before]
     shape = (*(x.shape[d] for d in before), *common, *(x.shape[d] for d in after))
     strides = (*(x.strides[d] for d in before), *(0,) * n, *(x.strides[d] for d in after))
-    target.shape = shape
     operands = [layouts.layout(shape, strides)]
     for layout in named:
         wide = layouts.expand(layout, common) if layout.shape != common else layout
@@ -190,21 +222,38 @@ def _place(x: Layout, target: _Target, common: tuple[int, ...], named: list[Layo
                 (*(1,) * len(before), *wide.strides, *(1,) * len(after)),
             )
         )
-    target.layout = layouts.elementwise(operands, shape)
+    return _Place(dims, shape, layouts.elementwise(operands, shape))
 
 
-def _keys(x: Tensor, target: _Target) -> tuple[Any, ...]:
-    """The numpy index of the named elements. Raises for values out of range."""
-    keys: list[Any] = [slice(None)] * x.ndim
-    for at, (d, vector) in enumerate(zip(target.dims, target.vectors, strict=True)):
+def _keys(target: _Target) -> Any:
+    """The numpy index of the named elements."""
+    dims = target.place.dims
+    if dims == [0]:
+        return target.vectors[0]
+    keys: list[Any] = [slice(None)] * (dims[-1] + 1 if dims else 0)
+    for d, vector in zip(dims, target.vectors, strict=True):
+        keys[d] = vector
+    return tuple(keys)
+
+
+def _check_range(x: Tensor, target: _Target) -> None:
+    """Say which index is out of range, after numpy found one."""
+    for at, (d, vector) in enumerate(zip(target.place.dims, target.vectors, strict=True)):
         size = x.layout.shape[d]
         if vector.size and (vector.min() < -size or vector.max() >= size):
             bad = vector[(vector < -size) | (vector >= size)].reshape(-1)[0]
             raise TensorIndexError(
                 f"index {bad} is out of bounds for dimension {at} with size {size}"
             )
-        keys[d] = vector
-    return tuple(keys)
+
+
+def _whole_mask(x: Tensor, indices: tuple[Tensor | None, ...]) -> Any:
+    """The array of a mask over all of ``x``, if that is all there is."""
+    if len(indices) == 1 and x.array is not None:
+        mask = indices[0]
+        if mask is not None and mask.dtype.is_bool and mask.layout.shape == x.layout.shape:
+            return mask.array
+    return None
 
 
 def _index_gradient(g: Tensor, input_shape: Any, indices: Any) -> Tensor:
@@ -220,8 +269,20 @@ def _index_gradient(g: Tensor, input_shape: Any, indices: Any) -> Tensor:
 )
 def _index(input: Tensor, indices: Any) -> Made:
     """The elements that index tensors name; None keeps a dimension."""
+    mask = _whole_mask(input, indices)
+    if mask is not None:
+        chosen = input.array[mask]
+        return made(input.dtype, chosen.shape, lambda xp: chosen)
     target = _target(input, indices)
-    return made(input.dtype, target.layout, lambda xp: input.array[_keys(input, target)])
+
+    def run(xp: Any) -> Any:
+        try:
+            return input.array[_keys(target)]
+        except IndexError:
+            _check_range(input, target)
+            raise
+
+    return made(input.dtype, target.place.layout, run)
 
 
 def _put_gradient(
@@ -255,25 +316,33 @@ def index_put(input: Tensor, indices: Tensors, values: Tensor, accumulate: bool 
                 "Index put requires the source and destination dtypes match, got "
                 f"{input.dtype.title} for the destination and {values.dtype.title} for the source."
             )
+    layout = layouts.preserved(input.layout)
+    mask = _whole_mask(input, indices)
+    if mask is not None and not values.layout.ndim and not accumulate:
+        return altered(input, lambda xp, array: xp.copyto(array, values.array, where=mask), layout)
     target = _target(input, indices)
+    shape = target.place.shape
     try:
-        fits = layouts.broadcast_shapes(target.shape, values.layout.shape) == target.shape
+        fits = layouts.broadcast_shapes(shape, values.layout.shape) == shape
     except BroadcastError:
         fits = False
     if not fits:
         raise TensorRuntimeError(
             f"shape mismatch: value tensor of shape {list(values.layout.shape)} cannot be "
-            f"broadcast to indexing result of shape {list(target.shape)}"
+            f"broadcast to indexing result of shape {list(shape)}"
         )
 
     def into(xp: Any, array: Any) -> None:
-        keys = _keys(input, target)
-        if accumulate:
-            xp.add.at(array, keys, values.array)
-        else:
-            array[keys] = values.array
+        try:
+            if accumulate:
+                xp.add.at(array, _keys(target), values.array)
+            else:
+                array[_keys(target)] = values.array
+        except IndexError:
+            _check_range(input, target)
+            raise
 
-    return altered(input, into, layouts.preserved(input.layout))
+    return altered(input, into, layout)
 
 
 def _put(x: Tensor, indices: tuple[Tensor | None, ...], values: Tensor, accumulate: bool) -> Tensor:

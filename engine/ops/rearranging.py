@@ -385,6 +385,8 @@ def sum_to_size(input: Tensor, size: Size) -> Tensor:
         raise TensorRuntimeError(
             f"size {{{list(size)}}} is not expandable to size {{{list(shape)}}}."
         )
+    if not size:
+        return input.sum()
     if shape == tuple(size):
         return input
     dims, lead = layouts.needs_sum(shape, tuple(size))

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from engine import device as devices
+from engine import layout as layouts
 from engine.errors import TensorRuntimeError
-from engine.kinds import altered, kernel
+from engine.kinds import kernel, made
 from engine.registry import F, ops
+from engine.storage import allocate
 from engine.tensor import kind_of, wrap
 
 if TYPE_CHECKING:
@@ -17,21 +20,32 @@ if TYPE_CHECKING:
     from engine.tensor import Tensor
 
 
+def _shape_only(x: Tensor) -> Tensor:
+    """A tensor of that geometry without data."""
+    layout = layouts.contiguous(x.layout.shape) if x.layout.overlaps else x.layout
+    return wrap(None, kind_of(x.dtype, devices.meta), layout)
+
+
 def _replaced(input: Tensor, src: Tensor, view: Callable[[Tensor], Tensor]) -> Made:
     """``input`` with what ``view`` shows of it replaced by ``src``."""
-    part = view(input.detach())
+    part = view(_shape_only(input))
     if part.layout.shape != src.layout.shape:
         raise TensorRuntimeError(
             "expected src to have a size equal to the slice of self. src size = "
             f"{list(src.layout.shape)}, slice size = {list(part.layout.shape)}"
         )
 
-    def into(xp: Any, array: Any) -> None:
-        whole = wrap(array, kind_of(input.dtype, input.device), made.layout)
-        view(whole).copy_(src.detach())
+    layout = input.layout
+    if layout.overlaps:
+        layout = layouts.contiguous(layout.shape)
 
-    made = altered(input, into)
-    return made
+    def run(xp: Any) -> Any:
+        array = allocate(input.kind, layout)
+        array[...] = input.array
+        view(wrap(array, input.kind, layout)).copy_(src.detach())
+        return array
+
+    return made(input.dtype, layout, run)
 
 
 def _sliced(t: Tensor, dim: int, start: int | None, end: int | None, step: int) -> Tensor:
@@ -105,6 +119,5 @@ def as_strided_scatter(
     input: Tensor, src: Tensor, size: Shape, stride: Shape, storage_offset: int | None = None
 ) -> Made:
     """A copy with what a geometry shows replaced by ``src``."""
-    return _replaced(
-        input, src, lambda t: ops["as_strided"].function(t, size, stride, storage_offset)
-    )
+    place = None if storage_offset is None else storage_offset - input.offset
+    return _replaced(input, src, lambda t: ops["as_strided"].function(t, size, stride, place))
