@@ -62,8 +62,17 @@ class _Plan:
 class _Rule:
     """The static part of one reduction."""
 
-    __slots__ = ("convert", "empty", "gives", "name", "no_dims", "refuse", "stub", "takes")
+    __slots__ = (
+        "convert", "empty", "gives", "keepdim_alone", "kernel", "name", "no_dims", "out_dtype",
+        "overloads", "prepare", "refuse", "shortcut", "stub", "takes",
+    )  # fmt: skip
 
+    kernel: Any
+    prepare: Any
+    shortcut: Any
+    overloads: tuple[str, ...]
+    keepdim_alone: bool
+    out_dtype: str
     name: str
     stub: str
     gives: Callable[[DType], DType]
@@ -85,6 +94,7 @@ def reduction(
     empty: bool = True,
     convert: bool = True,
     prepare: Callable[[Any, Any], Any] | None = None,
+    shortcut: Callable[[Any, Any, Any, Kind], Any] | None = None,
     no_dims: str = "all",
     overloads: tuple[str, ...] = (),
     keepdim_alone: bool = False,
@@ -98,7 +108,8 @@ def reduction(
     dtype to the result's, to which the array is converted first if ``convert`` (low precision to
     float32 instead), after ``prepare(xp, array)``. ``takes`` lists the categories accepted,
     u for the wide unsigned integers and 8 for float8; others are refused with ``stub``'s name.
-    ``refuse(input's dtype, dtype)`` may raise before. ``empty`` false: a dimension of size 0 cannot
+    ``shortcut(xp, array, axes, kind)`` may give the result of an array that would have to be
+    converted, or None. ``refuse(input's dtype, dtype)`` may raise before. ``empty`` false: a dimension of size 0 cannot
     be reduced. ``no_dims`` says
     what an empty tuple of dimensions reduces, "all" or "none". ``overloads`` are PyTorch's
     signatures where a call without dim is one of its own; it takes no keepdim unless
@@ -117,7 +128,13 @@ def reduction(
             rule.empty = empty
             rule.convert = convert
             rule.no_dims = no_dims
-            return _build(op, kernel, rule, prepare, overloads, keepdim_alone, out_dtype)
+            rule.kernel = kernel
+            rule.prepare = prepare
+            rule.shortcut = shortcut
+            rule.overloads = overloads
+            rule.keepdim_alone = keepdim_alone
+            rule.out_dtype = out_dtype
+            return _build(op, rule)
 
         return make_op(body, "reduction", build, vjp=vjp, **record)
 
@@ -174,16 +191,10 @@ def _make_plan(x: Tensor, dim: Any, keepdim: bool, dtype: DType | None, rule: _R
     return _Plan(axes, cast_to, kind_of(final, x.kind.device), layouts.contiguous(shape))
 
 
-def _build(
-    op: Op,
-    kernel: Any,
-    rule: _Rule,
-    prepare: Any,
-    overloads: tuple[str, ...],
-    keepdim_alone: bool,
-    out_dtype: str,
-) -> Any:
+def _build(op: Op, rule: _Rule) -> Any:
     name = rule.name
+    kernel, prepare, shortcut = rule.kernel, rule.prepare, rule.shortcut
+    overloads, out_dtype = rule.overloads, rule.out_dtype
     ps = parameters(op)
     names = [p.name for p in ps]
     at_dim = names.index("dim") if "dim" in names else -1
@@ -193,7 +204,7 @@ def _build(
     recorder = Recorder(op)
     plans: dict[Any, Any] = {}
     defaults = [p.default for p in ps[1:]]
-    strict = bool(overloads) and not keepdim_alone
+    strict = bool(overloads) and not rule.keepdim_alone
     out_alone = strict and "Tensor out" in overloads[0]
     optional = REQUIRED not in defaults
 
@@ -242,9 +253,15 @@ def _build(
         if array is not None:
             if prepare is not None:
                 array = prepare(plan.kind.xp, array)
+            reduced = None
             if plan.cast is not None:
-                array = cast(array, plan.cast)
-            if rest:
+                if shortcut is not None:
+                    reduced = shortcut(plan.kind.xp, array, plan.axes, plan.kind)
+                if reduced is None:
+                    array = cast(array, plan.cast)
+            if reduced is not None:
+                array = reduced
+            elif rest:
                 array = kernel(plan.kind.xp, array, plan.axes, *[values[i] for i in rest])
             else:
                 array = kernel(plan.kind.xp, array, plan.axes)

@@ -119,7 +119,7 @@ def _place(input: Tensor, dim: int | None, keepdim: bool, name: str) -> Made:
     check_takes("if", f"{name}_cpu", input.dtype)
     axis = None if dim is None or not input.ndim else dims[0]
     shape = reduced_shape(input.layout.shape, dims, keepdim)
-    return made(dtypes.int64, shape, lambda xp: getattr(xp, name)(working(input), axis=axis))
+    return made(dtypes.int64, shape, lambda xp: getattr(working(input), name)(axis=axis))
 
 
 @kernel(example="argmax(tensor([[1., 4.], [3., 2.]]), 1)")
@@ -160,11 +160,18 @@ def gradient_to_picked(g: Any, y: Any, input_shape: Any, dim: int, keepdim: bool
     return values.new_zeros(input_shape).scatter(d, places, values)
 
 
+# Up to this many elements finding the place is quicker than numpy's reduction.
+_FEW = 4096
+
+
 def _whole(name: str) -> None:
     """The overload of max or min that takes the tensor alone."""
 
     def kernel_of_all(xp: Any, x: Any, axes: Any) -> Any:
-        return getattr(xp, f"{name}imum").reduce(x, axis=None)
+        if x.size > _FEW:
+            return getattr(xp, f"{name}imum").reduce(x, axis=None)
+        flat = x.reshape(-1)
+        return flat[flat.argmax() if name == "max" else flat.argmin()]
 
     @reduction(
         kernel=kernel_of_all,
@@ -202,8 +209,10 @@ def _along(name: str) -> None:
             x = input.array
             if not x.ndim or x.size == 0:
                 return [x.reshape(shape), xp.zeros(shape, "int64")]
-            at = xp.expand_dims(getattr(xp, f"arg{name}")(working(input), axis=d), d)
-            return [xp.take_along_axis(x, at, axis=d), at]
+            y = working(input)
+            at = y.argmax(axis=d) if name == "max" else y.argmin(axis=d)
+            best = getattr(xp, f"{name}imum").reduce(y, axis=d)
+            return [best, at]
 
         return made(input.dtype, shape, run), made(dtypes.int64, shape, run)
 

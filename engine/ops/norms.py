@@ -11,8 +11,9 @@ from engine.kinds.composite import composite
 from engine.kinds.reduction import reduced_shape
 from engine.kinds.results import cast
 from engine.layout import broadcast_shapes, wrap_dim, wrap_dims
-from engine.ops.reductions import spread, total
+from engine.ops.reductions import spread
 from engine.registry import F, functions, ops
+from engine.summing import squares, total
 from engine.tensor import Tensor, kind_of
 
 if TYPE_CHECKING:
@@ -31,7 +32,9 @@ def _check_dtypes(name: str, given: DType, dtype: DType | None) -> None:
     if dtype is None:
         return
     if dtype.category < dtypes.FLOAT:
-        raise DtypeError(f"{name}: dtype should be floating point or complex. Got {dtype.title}")
+        raise DtypeError(
+            f"{name}: dtype should be floating point or complex, but got {dtype.title}"
+        )
     if given.is_complex != dtype.is_complex:
         wanted = "complex" if given.is_complex else "real"
         raise DtypeError(
@@ -67,11 +70,9 @@ def _check_identity(shape: tuple[int, ...], dim: Any, dims: tuple[int, ...], ord
 
 def vector_norm_of(xp: Any, x: Any, order: float, axes: Any) -> Any:
     """The norm of an array over ``axes`` (None for all); real for complex input."""
-    size = xp.abs(x)
     if order == 2:
-        if size.dtype.char == "f":
-            return xp.sqrt(xp.add.reduce(size * size, axis=axes, dtype="float64")).astype("float32")
-        return xp.sqrt(xp.add.reduce(size * size, axis=axes))
+        return xp.sqrt(squares(xp, x if x.dtype.kind == "f" else xp.abs(x), axes))
+    size = xp.abs(x)
     if order == 1:
         return total(xp, size, axes)
     if order == 0:
@@ -140,7 +141,7 @@ def vector_norm(
 
     def run(xp: Any) -> Any:
         array = cast(x.array, kind_of(dtypes.compute_dtype(dtype or x.dtype), x.device))
-        return vector_norm_of(xp, array, order, dims if x.ndim else None)
+        return vector_norm_of(xp, array, order, None if len(dims) >= x.ndim else dims)
 
     return made(final, reduced_shape(shape, dims, keepdim), run)
 

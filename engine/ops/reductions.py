@@ -12,15 +12,12 @@ from engine.kinds.conjugate import conj
 from engine.kinds.reduction import TO_BOOL, TO_FLOAT, TO_INT64, check_takes
 from engine.kinds.view import expanded
 from engine.registry import F
+from engine.summing import total
 
 if TYPE_CHECKING:
     from engine.dtypes import DType
     from engine.parameter_types import Dim, Dims
     from engine.tensor import Tensor
-
-# Rows added one by one in float32 lose a digit for every factor of ten; blocks of this many rows
-# are added so, and the blocks in float64.
-_BLOCK = 64
 
 
 def spread(g: Tensor, shape: tuple[int, ...], dim: Any, keepdim: bool) -> Any:
@@ -38,18 +35,6 @@ def _expand_back(g: Tensor, shape: tuple[int, ...], dim: Any, keepdim: bool) -> 
     if g.layout.ndim:
         g = spread(g, shape, dim, keepdim)
     return g.expand(shape) if shape else g
-
-
-def total(xp: Any, x: Any, axes: Any) -> Any:
-    """The sum over ``axes``; as exact along outer axes as numpy is along the inner one."""
-    if axes is not None and x.dtype.char in "fF" and len(axes) == 1 and x.ndim > 1:
-        axis = axes[0]
-        if x.shape[axis] > 2 * _BLOCK and axis != x.ndim - 1:
-            starts = xp.arange(0, x.shape[axis], _BLOCK)
-            parts = xp.add.reduceat(x, starts, axis=axis)
-            wide = "float64" if x.dtype.char == "f" else "complex128"
-            return xp.add.reduce(parts, axis=axis, dtype=wide).astype(x.dtype)
-    return xp.add.reduce(x, axis=axes)
 
 
 def reduced_count(shape: tuple[int, ...], dim: Any) -> int:

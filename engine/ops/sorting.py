@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 # a sort in Python.
 _LONGEST_ROW = 4096
 
+# So few elements are quicker chosen one by one.
+_FEW = 64
+
 
 def order_along(xp: Any, x: Any, axis: int, descending: bool) -> Any:
     """The stable order of the elements along ``axis``; nan is the largest."""
@@ -41,24 +44,32 @@ def _picked_gradient(g: Any, y: Any, input_shape: Any, dim: int) -> Any:
 
 def _order_as_left(xp: Any, x: Any, axis: int, descending: bool) -> Any:
     """The order that PyTorch's unstable sort leaves: that of introsort where there are ties."""
-    order = order_along(xp, x, axis, descending)
     n = x.shape[axis]
-    if n <= selection.SHORT or n > _LONGEST_ROW:
-        return order
+    if n <= selection.SHORT:
+        return order_along(xp, x, axis, descending)
+    order = xp.argsort(x, axis=axis)
     there = xp.moveaxis(xp.take_along_axis(x, order, axis=axis), axis, -1)
     same = (there[..., 1:] == there[..., :-1]) | (there[..., :-1] != there[..., :-1])
     ties = same.any(axis=-1)
+    if descending:
+        order = xp.flip(order, axis)
     if not ties.any():
         return order
     rows = xp.moveaxis(x, axis, -1).reshape(-1, n)
     moved = xp.moveaxis(order, axis, -1)
     flat = moved.reshape(-1, n).copy()
-    by = selection.greater_by if descending else selection.less_by
     for i in xp.flatnonzero(ties):
-        places = list(range(n))
-        selection.sort(places, 0, n, by(rows[i].tolist()))
-        flat[i] = places
+        flat[i] = _introsorted(xp, rows[i], descending)
     return xp.moveaxis(flat.reshape(moved.shape), -1, axis)
+
+
+def _introsorted(xp: Any, row: Any, descending: bool) -> Any:
+    if len(row) > _LONGEST_ROW:
+        return order_along(xp, row, 0, descending)
+    places = list(range(len(row)))
+    by = selection.greater_by if descending else selection.less_by
+    selection.sort(places, 0, len(places), by(row.tolist()))
+    return places
 
 
 def _sorted(input: Tensor, dim: int, descending: bool, stable: bool | None) -> tuple[Made, ...]:
@@ -142,27 +153,41 @@ def msort(input: Tensor) -> Tensor:
 def _leading(xp: Any, x: Any, k: int, axis: int, largest: bool, in_order: bool) -> Any:
     """Where the ``k`` largest (or smallest) elements along the axis are."""
     n = x.shape[axis]
-    if n > _LONGEST_ROW and k * 8 < n:
-        part = xp.argpartition(x, n - k if largest else k - 1, axis=axis)
-        some = xp.take(part, range(n - k, n) if largest else range(k), axis=axis)
-        some = xp.sort(some, axis=axis)
-        order = order_along(xp, xp.take_along_axis(x, some, axis=axis), axis, largest)
-        return xp.take_along_axis(some, order, axis=axis)
-    order = order_along(xp, x, axis, largest)
-    at = xp.take(order, range(k), axis=axis)
-    if n > _LONGEST_ROW:
-        return at
-    first = xp.moveaxis(xp.take_along_axis(x, order, axis=axis), axis, -1)[..., : k + 1]
-    ties = (first[..., 1:] == first[..., :-1]) | (first[..., 1:] != first[..., 1:])
-    chosen = ties.any(axis=-1) if in_order else xp.ones(first.shape[:-1], bool)
-    if not chosen.any():
-        return at
-    rows = xp.moveaxis(x, axis, -1).reshape(-1, n)
-    moved = xp.moveaxis(at, axis, -1)
-    flat = moved.reshape(-1, k).copy()
-    for i in xp.flatnonzero(chosen):
-        flat[i] = _chosen(rows[i].tolist(), k, largest, in_order)
-    return xp.moveaxis(flat.reshape(moved.shape), -1, axis)
+    rows = xp.moveaxis(x, axis, -1)
+    if x.size <= _FEW:
+        places = [_chosen(row, k, largest, in_order) for row in rows.reshape(-1, n).tolist()]
+        return xp.moveaxis(xp.asarray(places).reshape(*rows.shape[:-1], k), -1, axis)
+    if k * 8 < n:
+        part = xp.argpartition(rows, n - k if largest else k - 1, axis=-1)
+        some = xp.sort(part[..., n - k :] if largest else part[..., :k], axis=-1)
+        order = order_along(xp, xp.take_along_axis(rows, some, axis=-1), -1, largest)
+        at = xp.take_along_axis(some, order, axis=-1)
+    else:
+        at = order_along(xp, rows, -1, largest)[..., :k]
+    if n <= _LONGEST_ROW:
+        at = _as_chosen(xp, rows, at, k, largest, in_order)
+    return xp.moveaxis(at, -1, axis)
+
+
+def _as_chosen(xp: Any, rows: Any, at: Any, k: int, largest: bool, in_order: bool) -> Any:
+    """``at`` with PyTorch's choice in those rows where there is a choice."""
+    if in_order:
+        picked = xp.take_along_axis(rows, at, axis=-1)
+        last = picked[..., -1:]
+        choice = (rows == last).sum(axis=-1) > (picked == last).sum(axis=-1)
+        choice |= (
+            (picked[..., 1:] == picked[..., :-1]) | (picked[..., 1:] != picked[..., 1:])
+        ).any(axis=-1)
+        choice |= (last != last)[..., 0]
+        if not choice.any():
+            return at
+    else:
+        choice = xp.ones(at.shape[:-1], bool)
+    flat = rows.reshape(-1, rows.shape[-1])
+    result = at.reshape(-1, k).copy()
+    for i in xp.flatnonzero(choice):
+        result[i] = _chosen(flat[i].tolist(), k, largest, in_order)
+    return result.reshape(at.shape)
 
 
 def _chosen(values: list[Any], k: int, largest: bool, in_order: bool) -> list[int]:

@@ -10,9 +10,10 @@ from engine.kinds import kernel, made, working
 from engine.kinds.reduction import reduced_shape
 from engine.layout import wrap_dims
 from engine.modes import warn
-from engine.ops.reductions import average, reduced_count, spread, total
+from engine.ops.reductions import average, reduced_count, spread
 from engine.registry import F
 from engine.signature import ArgumentError
+from engine.summing import squares, total
 
 if TYPE_CHECKING:
     from engine.dtypes import DType
@@ -77,12 +78,15 @@ class _Moments:
     def run(self, xp: Any) -> tuple[Any, Any]:
         """The variance and the mean."""
         x = working(self.input)
-        axes = self.dims if self.input.ndim else None
+        axes = None if len(self.dims) >= self.input.ndim else self.dims
         mean = average(xp, x, axes)
-        away = x - xp.reshape(mean, reduced_shape(x.shape, self.dims, True))
-        squares = away * away if away.dtype.kind != "c" else away.real**2 + away.imag**2
+        kept = xp.reshape(mean, reduced_shape(x.shape, self.dims, True))
+        if x.dtype.kind == "c":
+            away = x - kept
+            summed = total(xp, away.real**2 + away.imag**2, axes)
+        else:
+            summed = squares(xp, x, axes, kept)
         left = self.n - self.correction
-        summed = total(xp, squares, axes)
         return summed / xp.asarray(left if left > 0 else 0, summed.dtype), mean
 
 
