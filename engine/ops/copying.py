@@ -200,7 +200,7 @@ def _filled_in_place(x: Tensor, value: Any) -> Tensor:
     """Without a record: elements that share memory may be filled, too."""
     if isinstance(value, Tensor):
         if tape.requires_grad(value) and state.grad:
-            return _in_place("_fill_tensor")(x, value)  # type: ignore[no-any-return]
+            return _in_place("_fill_tensor")(x, value)
         _check_value(value)
         if value.array is None:
             tape.bump(x)
@@ -209,9 +209,7 @@ def _filled_in_place(x: Tensor, value: Any) -> Tensor:
     elif isinstance(value, (int, float, complex)):
         stored = scalars.element(value, x.dtype)
     else:
-        return first_that_binds(  # type: ignore[no-any-return]
-            "fill_", [_in_place("_fill_number")], (x, value), {}, _FILL_TEXTS
-        )
+        return first_that_binds("fill_", [_in_place("_fill_number")], (x, value), {}, _FILL_TEXTS)
     tape.check_inplace(x, False)
     if x.array is not None:
         x.array[...] = stored
@@ -238,7 +236,7 @@ def _zero(input: Tensor) -> Made:
 def zero_(x: Tensor) -> Tensor:
     """Set every element to zero."""
     if state.grad and tape.requires_grad(x):
-        return _in_place("_zero")(x)  # type: ignore[no-any-return]
+        return _in_place("_zero")(x)
     return _filled_in_place(x, 0)
 
 

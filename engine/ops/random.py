@@ -498,9 +498,7 @@ def _no_derivative(g: Tensor) -> Tensor:
     vjp=_no_derivative, function=False, method=False, name="_bernoulli_p", node="NotImplemented"
 )
 def _bernoulli_p(input: Tensor, p: float, *, generator: Generator | None = None) -> Made:
-    return _bernoulli_number.body(  # type: ignore[no-any-return]
-        _Shaped(input), p, generator=generator
-    )
+    return _bernoulli_number.body(_Shaped(input), p, generator=generator)
 
 
 class _Shaped:

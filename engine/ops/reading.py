@@ -266,7 +266,7 @@ def legacy(dtype: DType, args: tuple[Any, ...], kwargs: dict[str, Any], name: st
         shape = tuple(sizes) if sizes or args else (0,)
         from engine.registry import F
 
-        return F.empty(shape, dtype=dtype)  # type: ignore[no-any-return]
+        return F.empty(shape, dtype=dtype)
     data = args[0]
     if isinstance(data, Tensor):
         if name != "Tensor" and data.dtype is not dtype:
