@@ -78,6 +78,9 @@ class Generator:
         if seed is not None:
             self.manual_seed(seed)
 
+    def __repr__(self) -> str:
+        return f"<torch._C.Generator object at {id(self):#x}>"
+
     def manual_seed(self, seed: int) -> Generator:
         """Start again from a seed; negative seeds count from 2**64 down, as in PyTorch.
 
