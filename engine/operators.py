@@ -40,6 +40,9 @@ def install() -> None:
         _tie(f"__i{dunder}__", lambda name=name: _inplace(name))
     for name in COMPARISONS:
         _tie(f"__{name}__", lambda name=name: _function(name))
+    for dunder in ("add", "mul", "and", "or", "xor"):
+        # PyTorch takes the number second here too, which rounds otherwise in low precision.
+        _tie(f"__r{dunder}__", lambda name=BINARY[dunder]: _function(name))
     _tie("__rsub__", lambda: _reflected(_function("rsub_plain")))
     _tie("__rtruediv__", lambda: _reciprocal_times)
     _tie("__invert__", lambda: _invert)
@@ -62,9 +65,16 @@ def _function(name: str) -> Any:
     if op.kind == "pointwise":
         return operator_function(op)
     call = op.function
+    if name == "matmul":
+        apply = call.apply  # type: ignore[attr-defined]  # set by the contraction kind
+
+        def product(a: Any, b: Any) -> Any:
+            return apply(a, b) if b.__class__ is Tensor else NotImplemented
+
+        return product
 
     def binary(a: Any, b: Any) -> Any:
-        if not isinstance(b, Tensor) and (name == "matmul" or not isinstance(b, (int, float, complex))):
+        if not isinstance(b, (Tensor, int, float, complex)):
             return NotImplemented
         return call(a, b)
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from engine.kinds.composite import composite
 from engine.kinds.contraction import contraction
 from engine.kinds.kernel import Made, altered, kernel, made, working
-from engine.kinds.pointwise import BOOL_OUT, DEFAULT, INT_TO_FLOAT, comparison, pointwise, smooth
+from engine.kinds.pointwise import BOOL_OUT, COMPARED, DEFAULT, INT_TO_FLOAT, comparison, pointwise, smooth
 from engine.kinds.reduction import reduction
 from engine.kinds.view import multi_view, view
 
 __all__ = [
     "BOOL_OUT",
+    "COMPARED",
     "DEFAULT",
     "INT_TO_FLOAT",
     "Made",

@@ -69,11 +69,19 @@ def BOOL_OUT(common: DType) -> tuple[DType, DType]:
     return (dtypes.float32 if common.low else common), dtypes.bool_
 
 
+def COMPARED(common: DType) -> tuple[DType, DType]:
+    """Compare in the promoted dtype itself, give booleans."""
+    return common, dtypes.bool_
+
+
+_TO_BOOL = (BOOL_OUT, COMPARED)
+
+
 class _Rule:
     """The static part of one pointwise op, read from its record on first use."""
 
     __slots__ = (
-        "attributes", "check_number", "count", "defaults", "kernel", "lacks", "name",
+        "attributes", "check_number", "count", "defaults", "exact_last", "kernel", "lacks", "name",
         "number_strides", "numbers", "op", "otherwise", "promote", "promoted", "quick",
         "recorder", "refuse", "refuse_inplace", "stub", "takes", "ufunc",
     )  # fmt: skip
@@ -82,13 +90,22 @@ class _Rule:
     kernel: Any
     ufunc: Any
     count: int
+    exact_last: bool
     recorder: Recorder
+
+    def keeps_exact(self, at: int, operand: Any) -> bool:
+        """Whether the operand at that place goes unrounded into a low-precision computation."""
+        return (
+            self.exact_last
+            and at == self.count - 1
+            and (not isinstance(operand, Tensor) or operand.layout.ndim == 0)
+        )
 
 
 class Plan:
     """What to do with operands of certain kinds and layouts."""
 
-    __slots__ = ("check", "compute", "kind", "layout", "numbers", "run")
+    __slots__ = ("check", "compute", "kind", "layout", "narrow", "numbers", "run")
 
     def __init__(self, run: Any, kind: Kind, layout: Layout, compute: DType):
         self.run = run
@@ -97,6 +114,7 @@ class Plan:
         self.compute = compute
         self.numbers: dict[Any, Any] = {}
         self.check: Any = None
+        self.narrow: Any = None
 
 
 def pointwise(
@@ -115,6 +133,7 @@ def pointwise(
     number_strides: str | Callable[..., str] = "operand",
     lacks: Callable[..., bool] | None = None,
     refuse_inplace: Callable[..., None] | None = None,
+    exact_last: bool = False,
     inplace: bool = True,
     **record: Any,
 ) -> Callable[[Any], Any]:
@@ -134,6 +153,8 @@ def pointwise(
     number of its own, "contiguous": none count; or a function of the operands gives one of
     these. ``lacks(*operands)`` holds where PyTorch has no kernel;
     ``refuse_inplace(x)`` raises for a destination that the in-place twin refuses.
+    ``exact_last``: a last operand that is a number (or 0-d) is not rounded to a low-precision
+    dtype first.
     """
 
     def decorate(body: Any) -> Any:
@@ -157,6 +178,7 @@ def pointwise(
             rule.number_strides = number_strides
             rule.lacks = lacks
             rule.refuse_inplace = refuse_inplace
+            rule.exact_last = exact_last
             rule.attributes = len(ps) - len(operands)
             rule.defaults = tuple(p.default for p in ps[len(operands) :])
             rule.quick = not rule.attributes or (
@@ -243,8 +265,10 @@ def make_plan(rule: _Rule, operands: list[Any], attributes: tuple[Any, ...]) -> 
     compute, final = rule.promote(common)
     layout = layouts.elementwise(_stride_operands(rule, operands), shape)
     kind = kind_of(final, device)
-    run = _runner(rule, operands, attributes, compute, kind, layout)
+    run = _runner(rule, operands, attributes, common, compute, kind, layout)
     plan = Plan(run, kind, layout, compute)
+    if common.low and not rule.keeps_exact(len(operands) - 1, operands[-1]):
+        plan.narrow = common.np
     if not isinstance(operands[-1], Tensor):
         plan.check = rule.check_number
     return plan
@@ -272,6 +296,7 @@ def _runner(
     rule: _Rule,
     operands: list[Any],
     attributes: tuple[Any, ...],
+    common: DType,
     compute: DType,
     kind: Kind,
     layout: Layout,
@@ -281,8 +306,9 @@ def _runner(
         return lambda *arrays: None
     target = kind_of(compute, kind.device)
     converts = [
-        counts and isinstance(t, Tensor) and t.kind.dtype is not compute
-        for t, counts in zip(operands, rule.promoted, strict=True)
+        _steps(t, common, target) if counts and not rule.keeps_exact(at, t) else
+        (target,) if counts and isinstance(t, Tensor) and t.kind.dtype is not compute else ()
+        for at, (t, counts) in enumerate(zip(operands, rule.promoted, strict=True))
     ]
     xp = kind.xp
     kernel = rule.kernel
@@ -291,8 +317,8 @@ def _runner(
     if (
         rule.ufunc is not None
         and not any(converts)
-        and (kind.dtype is compute or rule.promote is BOOL_OUT)
-        and not kind.opaque
+        and (kind.dtype is compute or rule.promote in _TO_BOOL)
+        and not target.opaque
     ):
         if zero_dim and kind.device.type == "cpu":
             return lambda *arrays: np.asarray(fn(*arrays))
@@ -300,15 +326,27 @@ def _runner(
             return fn
 
     def run(*arrays: Any) -> Any:
-        ready = [
-            cast(a, target) if c else a for a, c in zip(arrays, converts, strict=True)
-        ]
+        ready = list(arrays)
+        for at, steps in enumerate(converts):
+            for step in steps:
+                ready[at] = cast(ready[at], step)
         value = fn(*ready)
         if zero_dim and value.__class__ is not np.ndarray:
             value = np.asarray(value)
         return fit(value, kind, layout)
 
     return run
+
+
+def _steps(t: Any, common: DType, target: Kind) -> tuple[Kind, ...]:
+    """The kinds an operand is cast to before the kernel: PyTorch rounds operands of other dtypes
+    to a low-precision common dtype first, and computes in float32 then."""
+    if not isinstance(t, Tensor):
+        return ()
+    if common.low and t.kind.dtype is not common:
+        narrow = kind_of(common, target.device)
+        return (narrow,) if narrow is target else (narrow, target)
+    return () if t.kind.dtype is target.dtype else (target,)
 
 
 def _left_alone(fn: Any, operands: list[Any], layout: Layout) -> bool:
@@ -332,7 +370,10 @@ def _number_array(plan: Plan, value: Any) -> Any:
         array = xp.array(value, "int64" if value < 2**63 else "uint64").astype(dtype)
     else:
         array = xp.array(value, dtype)
-    if value != 0 and value == value and len(plan.numbers) < 1024:
+    if plan.narrow is not None:
+        array = array.astype(plan.narrow).astype(dtype)
+    signless = value != 0 or value.__class__ is int
+    if signless and value == value and len(plan.numbers) < 1024:
         plan.numbers[value] = array
     return array
 
@@ -542,7 +583,7 @@ def planned(
         if isinstance(o, Tensor):
             arrays.append(o.array)
             continue
-        held = plan.numbers.get(o) if o.__class__ is float else None
+        held = plan.numbers.get(o) if o.__class__ in (float, int) else None
         arrays.append(_number_array(plan, o) if held is None else held)
     return plan, arrays
 
@@ -603,6 +644,6 @@ def _check_before_kernel(rule: _Rule, operands: list[Any], recorded: bool) -> No
         if isinstance(t, Tensor):
             shape = layouts.broadcast_shapes(shape, t.layout.shape)
     final = _common(rule, operands)
-    if rule.promote is BOOL_OUT:
+    if rule.promote in _TO_BOOL:
         final = dtypes.bool_
     check_destination(x, kind_of(final, x.kind.device), shape, recorded)

@@ -191,6 +191,7 @@ def rsub(input: Tensor, other: Operand, alpha: Scalar = 1) -> Tensor:
     ufunc="multiply",
     numbers=True,
     stub="mul_cpu",
+    exact_last=True,
     takes="bifcu",
     vjp={"input": lambda g, other: g * conj(other), "other": lambda g, input: g * conj(input)},
     aliases=("multiply",),
@@ -283,7 +284,8 @@ def sgn(input: Tensor) -> Tensor:
 
 def _check_same(input: Tensor, end: Any, weight: Any) -> None:
     for what, value in (("end", end), ("weight", weight)):
-        if isinstance(value, Tensor) and value.dtype is not input.dtype:
+        scalar = what == "weight" and isinstance(value, Tensor) and value.ndim == 0
+        if isinstance(value, Tensor) and value.dtype is not input.dtype and not scalar:
             raise TensorRuntimeError(
                 f"expected dtype {_ctype(input.dtype)} for `{what}` but got dtype "
                 f"{_ctype(value.dtype)}"
@@ -308,6 +310,7 @@ def _lerp(xp: Any, a: Any, b: Any, w: Any) -> Any:
     stub="lerp_kernel_scalar",
     refuse=_check_same,
     promoted=("input", "end"),
+    exact_last=True,
     number_strides="inner",
     vjp={
         "input": lambda g, weight: g * conj(1 - weight),

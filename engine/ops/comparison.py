@@ -9,6 +9,7 @@ from engine.dtypes import COMPLEX, FLOAT, INT, DType
 from engine.errors import TensorRuntimeError
 from engine.kinds import (
     BOOL_OUT,
+    COMPARED,
     comparison,
     composite,
     kernel,
@@ -24,37 +25,57 @@ if TYPE_CHECKING:
     from engine.parameter_types import Operand
 
 
-@comparison(ufunc="equal", takes="bifcu8", example="eq(tensor([1, 2]), 2)")
+@comparison(ufunc="equal", promote=COMPARED, takes="bifcu8", example="eq(tensor([1, 2]), 2)")
 def eq(input: Tensor, other: Operand) -> Tensor:
     """Where the elements are equal; NaN equals nothing."""
 
 
 @comparison(
-    ufunc="not_equal", takes="bifcu8", aliases=("not_equal",), example="ne(tensor([1, 2]), 2)"
+    ufunc="not_equal",
+    promote=COMPARED,
+    takes="bifcu8",
+    aliases=("not_equal",),
+    example="ne(tensor([1, 2]), 2)",
 )
 def ne(input: Tensor, other: Operand) -> Tensor:
     """Where the elements differ; NaN differs from everything."""
 
 
-@comparison(ufunc="less", takes="bif", aliases=("less",), example="lt(tensor([1, 2]), 2)")
+@comparison(
+    ufunc="less", promote=COMPARED, takes="bif", aliases=("less",), example="lt(tensor([1, 2]), 2)"
+)
 def lt(input: Tensor, other: Operand) -> Tensor:
     """Where the first is below the second."""
 
 
 @comparison(
-    ufunc="less_equal", takes="bif", aliases=("less_equal",), example="le(tensor([1, 2]), 2)"
+    ufunc="less_equal",
+    promote=COMPARED,
+    takes="bif",
+    aliases=("less_equal",),
+    example="le(tensor([1, 2]), 2)",
 )
 def le(input: Tensor, other: Operand) -> Tensor:
     """Where the first is not above the second."""
 
 
-@comparison(ufunc="greater", takes="bif", aliases=("greater",), example="gt(tensor([1, 2]), 1)")
+@comparison(
+    ufunc="greater",
+    promote=COMPARED,
+    takes="bif",
+    aliases=("greater",),
+    example="gt(tensor([1, 2]), 1)",
+)
 def gt(input: Tensor, other: Operand) -> Tensor:
     """Where the first is above the second."""
 
 
 @comparison(
-    ufunc="greater_equal", takes="bif", aliases=("greater_equal",), example="ge(tensor([1, 2]), 2)"
+    ufunc="greater_equal",
+    promote=COMPARED,
+    takes="bif",
+    aliases=("greater_equal",),
+    example="ge(tensor([1, 2]), 2)",
 )
 def ge(input: Tensor, other: Operand) -> Tensor:
     """Where the first is not below the second."""

@@ -8,7 +8,7 @@ from engine import dtypes
 from engine import layout as layouts
 from engine.dtypes import COMPLEX, FLOAT, DType, complex_of, real_of
 from engine.errors import TensorRuntimeError
-from engine.kinds import pointwise, view
+from engine.kinds import composite, pointwise, view
 from engine.kinds.conjugate import conj as conjugate
 from engine.registry import F, attribute, function, method, ops
 from engine.tensor import Tensor, kind_of
@@ -83,14 +83,27 @@ attribute("imag", lambda x, value: imag(x).copy_(value))(imag)
 @pointwise(
     kernel=lambda xp, x: xp.conj(x) if x.dtype.kind == "c" else xp.array(x),
     promote=lambda common: (common, common),
-    stub="conj_cpu",
-    number_strides="always",
     takes="bifcu8",
     vjp=lambda g: conjugate(g),
+    function=False,
+    method=False,
+    node="ConjPhysicalBackward0",
     example="conj_physical(tensor([1+2j]))",
 )
-def conj_physical(input: Tensor) -> Tensor:
+def conjugated_copy(input: Tensor) -> Tensor:
     """The complex conjugates, as new numbers."""
+
+
+@composite(example="conj_physical(tensor([1+2j]))")
+def conj_physical(input: Tensor) -> Tensor:
+    """The complex conjugates, as new numbers; a real tensor is returned as it is."""
+    return ops["conjugated_copy"].function(input) if input.dtype.is_complex else input
+
+
+@method("conj_physical_")
+def conj_physical_(input: Tensor) -> Tensor:
+    """The complex conjugates in place."""
+    return input.conjugated_copy_() if input.dtype.is_complex else input  # type: ignore[no-any-return]
 
 
 @pointwise(

@@ -41,6 +41,7 @@ def _rounded(input: Any, other: Any, rounding_mode: Any) -> Any:
     promote=INT_TO_FLOAT,
     takes="bifcu",
     stub="div_true_cpu",
+    exact_last=True,
     vjp={
         "input": lambda g, other: g / conj(other),
         "other": lambda g, input, other: -g * conj((input / other) / other),
@@ -62,6 +63,7 @@ def div(input: Operand, other: Operand, *, rounding_mode: str | None = None) -> 
     promote=INT_TO_FLOAT,
     takes="bifcu",
     stub="div_true_cpu",
+    exact_last=True,
     node="DivBackward0",
     vjp={
         "input": lambda g, other: g / conj(other),
@@ -99,6 +101,7 @@ _NO_SLOPE = {"input": lambda g: F.zeros_like(g), "other": lambda g: F.zeros_like
 
 @pointwise(
     kernel=_floor,
+    exact_last=True,
     takes="if",
     vjp=_NO_SLOPE,
     node="DivBackward2",
@@ -112,6 +115,7 @@ def div_floor(input: Operand, other: Operand) -> Tensor:
 
 @pointwise(
     kernel=_trunc,
+    exact_last=True,
     takes="if",
     vjp=_NO_SLOPE,
     node="DivBackward2",
@@ -125,6 +129,7 @@ def div_trunc(input: Operand, other: Operand) -> Tensor:
 
 @pointwise(
     kernel=_floor,
+    exact_last=True,
     takes="if",
     stub="div_floor_cpu",
     numbers=True,

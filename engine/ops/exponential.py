@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from engine.dtypes import DType
 from engine.kinds import INT_TO_FLOAT, pointwise, smooth
 from engine.kinds.conjugate import conj
-from engine.registry import F
+from engine.registry import F, ops
 from engine.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -194,26 +195,34 @@ def _xlogy_node(input: Any, other: Any) -> str:
     return "XlogyBackward0" if isinstance(input, Tensor) else "XlogyBackward1"
 
 
+def _unwidened(common: DType) -> tuple[DType, DType]:
+    """PyTorch rounds the logarithm to a low-precision dtype before it multiplies."""
+    final = INT_TO_FLOAT(common)[1]
+    return final, final
+
+
 def _xlogy(xp: Any, a: Any, b: Any) -> Any:
     return xp.where(xp.isnan(b), b, xp.where(a == 0, xp.zeros_like(a), a * xp.log(b)))
 
 
-def _log_where(g: Tensor, input: Tensor, other: Any) -> Tensor:
-    import math
+def _log_where(name: str, least: float) -> Any:
+    """The gradient of the first factor: 0 where it is 0 and the logarithm is not finite."""
 
-    if isinstance(other, Tensor):
-        log, bad = other.log(), other <= 0
-    else:
-        log = math.log(other) if other > 0 else float("-inf") if other == 0 else float("nan")
-        bad = other <= 0
-    return F.where((input == 0) & bad, 0, g * log)  # type: ignore[no-any-return]
+    def slope(g: Tensor, input: Any, other: Any) -> Tensor:
+        value = ops[name].function(g, other)
+        if not isinstance(other, Tensor):
+            finite = other > least
+            return value if finite else F.where(input == 0, 0, value)  # type: ignore[no-any-return]
+        return F.where((input == 0) & (other <= least), 0, value)  # type: ignore[no-any-return]
+
+    return slope
 
 
 @pointwise(
     kernel=_xlogy,
-    promote=INT_TO_FLOAT,
+    promote=_unwidened,
     takes="bif",
-    vjp={"input": _log_where, "other": lambda g, input, other: g * input / other},
+    vjp={"input": _log_where("xlogy", 0), "other": lambda g, input, other: g * input / other},
     variant=_xlogy_node,
     spaces=("", "special."),
     example="xlogy(tensor([0., 2.]), tensor([0., 3.]))",
@@ -226,11 +235,6 @@ def _xlog1py_node(input: Any, other: Any) -> str:
     return _xlogy_node(input, other).replace("Xlogy", "SpecialXlog1Py")
 
 
-def _log1p_where(g: Tensor, input: Tensor, other: Any) -> Tensor:
-    shifted = other if isinstance(other, Tensor) else F.tensor(float(other), dtype=g.dtype)
-    return F.where((input == 0) & (shifted <= -1), 0, g * shifted.log1p())  # type: ignore[no-any-return]
-
-
 @pointwise(
     kernel=lambda xp, a, b: xp.where(
         xp.isnan(b), b, xp.where(a == 0, xp.zeros_like(a), a * xp.log1p(b))
@@ -238,7 +242,10 @@ def _log1p_where(g: Tensor, input: Tensor, other: Any) -> Tensor:
     promote=INT_TO_FLOAT,
     takes="bif",
     stub="xlog1py_cpu",
-    vjp={"input": _log1p_where, "other": lambda g, input, other: g * input / (other + 1)},
+    vjp={
+        "input": _log_where("special.xlog1py", -1),
+        "other": lambda g, input, other: g * input / (other + 1),
+    },
     variant=_xlog1py_node,
     name="special.xlog1py",
     method=False,

@@ -79,6 +79,7 @@ def _exponent_slope(g: Tensor, input: Any, exponent: Tensor, y: Tensor) -> Tenso
             return F.where(at_zero, 0, g * conj(y * float("-inf")))  # type: ignore[no-any-return]
         base = F.tensor(input, dtype=y.dtype)
         return g * conj(y * base.log())
+    input = input.to(y.dtype)
     positive = F.real(exponent) >= 0 if exponent.dtype.is_complex else exponent >= 0
     return F.where((input == 0) & positive, 0, g * conj(y * input.log()))  # type: ignore[no-any-return]
 

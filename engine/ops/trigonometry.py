@@ -93,9 +93,15 @@ def asinh(input: Tensor) -> Tensor:
     """Inverse hyperbolic sine."""
 
 
+def _acosh_slope(g: Tensor, input: Tensor) -> Tensor:
+    if not input.dtype.is_complex:
+        return g * (input.pow(2) - 1).rsqrt()
+    return g * conj((input - 1).rsqrt() * (input + 1).rsqrt())  # type: ignore[no-any-return]
+
+
 @smooth(
     ufunc="arccosh",
-    vjp=lambda g, input: g * conj((input - 1).rsqrt() * (input + 1).rsqrt()),
+    vjp=_acosh_slope,
     aliases=("arccosh",),
     example="acosh(tensor([1., 2.]))",
     domain=(1.1, 5),
