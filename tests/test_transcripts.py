@@ -16,6 +16,7 @@ import re
 import shutil
 import subprocess
 import sys
+from difflib import unified_diff
 from pathlib import Path
 
 import pytest
@@ -87,10 +88,13 @@ def replay(transcript: str, folder: Path, environment: dict[str, str]) -> str:
 
 def check(path: Path, text: str, actual: str, update: bool) -> None:
     """Compare, or rewrite the file."""
-    if update and actual != text:
+    if actual == text:
+        return
+    if update:
         path.write_text(actual, encoding="utf-8")
-    else:
-        assert actual == text
+        return
+    lines = text.splitlines(), actual.splitlines()
+    pytest.fail("\n".join(unified_diff(*lines, "expected", "actual", n=2, lineterm="")))
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.txt")), ids=lambda path: path.stem)
