@@ -10,8 +10,9 @@ from engine.dtypes import compute_dtype
 from engine.errors import DtypeError, DtypeNotImplementedError
 from engine.kinds.deriving import Recorder
 from engine.kinds.record import make_op, parameters
-from engine.kinds.results import cast, common_device, result, store_out
+from engine.kinds.results import cast, common_device, finish, is_ready, result, store_out
 from engine.modes import state
+from engine.registry import ops
 from engine.signature import bind
 from engine.tensor import Tensor, kind_of
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from engine.registry import Op
 
 _PLAN_LIMIT = 4096
+_new = object.__new__
 _WRONG_OUT = "Expected out tensor to have dtype {a_type}, but got {out_type} instead"
 
 
@@ -29,6 +31,7 @@ def contraction(
     *,
     vjp: Any = None,
     compose: Callable[[Tensor, Tensor], Tensor] | None = None,
+    flat: str | None = None,
     mismatch: str = "expected m1 and m2 to have the same dtype, but got: {a_type} != {b_type}",
     wrong_out: str = _WRONG_OUT,
     stub: str = "",
@@ -40,7 +43,7 @@ def contraction(
     ``body(a, b)`` maps two Layouts to (shape, ``run(x, y)``); the result is contiguous. A third
     part names the contraction whose sentences a refusal takes, where that is another. With
     ``compose`` the op has no node of its own: a call to be recorded is made of other ops by
-    that function. ``mismatch`` and ``wrong_out`` are PyTorch's sentences for two dtypes and for
+    that function, of two matrices by the node of the op ``flat``. ``mismatch`` and ``wrong_out`` are PyTorch's sentences for two dtypes and for
     that of ``out``, with the names a, b, out and the C++ types a_type, b_type, out_type to fill
     in. ``takes`` lists the categories
     accepted (8: float8 too); others are refused with ``stub``'s name unless there is nothing to
@@ -52,7 +55,7 @@ def contraction(
         return make_op(
             body,
             "contraction",
-            lambda op: _build(op, compose),
+            lambda op: _build(op, compose, flat),
             vjp=vjp,
             **record,
         )
@@ -99,11 +102,11 @@ def _check_takes(rule: _Rule, dtype: DType) -> None:
         raise DtypeNotImplementedError(f"\"{rule.stub}\" not implemented for '{dtype.title}'")
 
 
-def _build(op: Op, compose: Any) -> Any:
+def _build(op: Op, compose: Any, flat: str | None) -> Any:
     name = op.name.rpartition(".")[2]
     ps = parameters(op)
     body = op.body
-    recorder = Recorder(op)
+    record_two = Recorder(op).record_two
     plans: dict[Any, Any] = {}
 
     def make_plan(a: Tensor, b: Tensor) -> Any:
@@ -117,7 +120,7 @@ def _build(op: Op, compose: Any) -> Any:
         kind = kind_of(a.dtype, device)
         compute = compute_dtype(a.dtype)
         widen = kind_of(compute, device) if compute is not a.dtype else None
-        return kind, layouts.contiguous(shape), run, widen, rule
+        return [kind, layouts.contiguous(shape), run, widen, rule, None]
 
     def apply(a: Tensor, b: Tensor) -> Tensor:
         if state.grad and (
@@ -125,9 +128,11 @@ def _build(op: Op, compose: Any) -> Any:
         ):
             if compose is None:
                 z = multiply(a, b)
-                node = recorder.record((a, b), z)
-                if node is not None:
-                    tape.attach(z, node)
+                record_two(a, b, z)
+                return z
+            if a.layout.ndim == 2 and b.layout.ndim == 2 and flat is not None:
+                z = multiply(a, b)
+                ops[flat].function.record_two(a, b, z)  # type: ignore[attr-defined]
                 return z
             if tape.requires_grad(a) or tape.requires_grad(b):
                 return compose(a, b)
@@ -141,13 +146,31 @@ def _build(op: Op, compose: Any) -> Any:
             if len(plans) > _PLAN_LIMIT:
                 plans.clear()
             plans[key] = plan
-        kind, layout, run, widen, _ = plan
+        kind, layout, run, widen, _, ready = plan
         x, y = a.array, b.array
+        if ready:
+            z: Tensor = _new(Tensor)
+            z.array = run(x, y)
+            z.kind = kind
+            z.layout = layout
+            z.offset = 0
+            z.base = None
+            z.ag = None
+            z.origin = 0
+            z.memory = None
+            z.counter = None
+            if state.watch:
+                finish(z)
+            return z
         if x is None or y is None:
             return result(None, kind, layout)
         if widen is not None:
             x, y = cast(x, widen), cast(y, widen)
-        return result(run(x, y), kind, layout)
+        array = run(x, y)
+        if ready is None:
+            # The same layouts give an array of the same make: it is looked at once.
+            plan[5] = widen is None and is_ready(array, kind, layout)
+        return result(array, kind, layout)
 
     def call(*args: Any, **kwargs: Any) -> Any:
         if (
@@ -169,4 +192,6 @@ def _build(op: Op, compose: Any) -> Any:
             z = apply(a, b)
         return store_out(out, z, name)
 
+    call.record_two = record_two  # type: ignore[attr-defined]  # for the op that stands for this
+    call.apply = apply  # type: ignore[attr-defined]  # what the operator calls
     return call

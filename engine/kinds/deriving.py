@@ -97,6 +97,8 @@ def _source(name: str, order: dict[str, int]) -> Any:
             at = order[owner]
             if suffix == "_shape":
                 return lambda values, y: _shape(values[at])
+            if suffix == "_layout":
+                return lambda values, y: _layout(values[at])
             return lambda values, y: _part(values[at], suffix)
     raise AssertionError(f"no parameter {name}")
 
@@ -105,6 +107,10 @@ def _shape(t: Any) -> Any:
     if t.__class__ is tuple:
         return tuple([_shape(item) for item in t])
     return t.layout.shape if t.__class__ is Tensor else None
+
+
+def _layout(t: Any) -> Any:
+    return t.layout if t.__class__ is Tensor else None
 
 
 def _part(t: Any, suffix: str) -> Any:

@@ -106,6 +106,18 @@ def verify(t: Tensor) -> None:
             assert size == 1 or have == want, (array_strides(array), t.layout)
 
 
+def is_ready(array: Any, kind: Kind, layout: Layout) -> bool:
+    """Whether an array can stand in a new tensor as it is."""
+    return bool(
+        array.__class__ is np.ndarray
+        and array.base is None
+        and array.dtype is kind.np
+        and layout.plain
+        and array.shape == layout.shape
+        and array.flags.c_contiguous
+    )
+
+
 def result(array: Any, kind: Kind, layout: Layout) -> Tensor:
     """A new tensor over ``array``, fitted; an inference tensor in inference mode."""
     if array.__class__ is not np.ndarray:

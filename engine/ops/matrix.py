@@ -242,8 +242,8 @@ def _batches(a: Tensor, b: Tensor) -> Tensor:
 def _composed(a: Tensor, b: Tensor) -> Tensor:
     """matmul as PyTorch records it: which ops it is made of depends on the dimensions and on
     what requires grad."""
-    if a.ndim == 2:
-        if b.ndim == 2:
+    if a.layout.ndim == 2:
+        if b.layout.ndim == 2:
             return a.mm(b)
         if b.ndim == 1:
             return a.mv(b)
@@ -291,6 +291,7 @@ def _matmul_plan(a: Layout, b: Layout) -> Any:
 
 @contraction(
     compose=_composed,
+    flat="mm",
     spaces=("", "linalg."),
     example="tensor([[1., 2.], [3., 4.]]) @ tensor([1., 1.])",
 )
