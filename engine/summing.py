@@ -33,6 +33,8 @@ def ones(char: str, n: int) -> Any:
 def total(xp: Any, x: Any, axes: Any) -> Any:
     """The sum over ``axes`` (a tuple; None for all) in the array's own dtype."""
     char = x.dtype.char
+    if axes is not None and char in "fF" and x.flags.f_contiguous and not x.flags.c_contiguous:
+        return total(xp, x.T, tuple([x.ndim - 1 - d for d in axes])).T
     if (char == "f" or char == "d") and xp is np and x.size and x.flags.c_contiguous:
         if axes is None:
             n = x.size

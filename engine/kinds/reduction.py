@@ -109,9 +109,8 @@ def reduction(
     float32 instead), after ``prepare(xp, array)``. ``takes`` lists the categories accepted,
     u for the wide unsigned integers and 8 for float8; others are refused with ``stub``'s name.
     ``shortcut(xp, array, axes, kind)`` may give the result of an array that would have to be
-    converted, or None. ``refuse(input's dtype, dtype)`` may raise before. ``empty`` false: a dimension of size 0 cannot
-    be reduced. ``no_dims`` says
-    what an empty tuple of dimensions reduces, "all" or "none". ``overloads`` are PyTorch's
+    converted, or None. ``refuse(input's dtype, dtype)`` may raise before. ``empty`` false: a
+    dimension of size 0 cannot be reduced. ``no_dims`` says what an empty tuple of dimensions reduces, "all" or "none". ``overloads`` are PyTorch's
     signatures where a call without dim is one of its own; it takes no keepdim unless
     ``keepdim_alone``. ``out_dtype`` is the sentence, with ``wanted`` and ``given``, for an out=
     tensor of another dtype than the result's, where such a one is refused.

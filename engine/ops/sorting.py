@@ -175,9 +175,8 @@ def _as_chosen(xp: Any, rows: Any, at: Any, k: int, largest: bool, in_order: boo
         picked = xp.take_along_axis(rows, at, axis=-1)
         last = picked[..., -1:]
         choice = (rows == last).sum(axis=-1) > (picked == last).sum(axis=-1)
-        choice |= (
-            (picked[..., 1:] == picked[..., :-1]) | (picked[..., 1:] != picked[..., 1:])
-        ).any(axis=-1)
+        after, before = picked[..., 1:], picked[..., :-1]
+        choice |= ((after == before) | (after != after)).any(axis=-1)
         choice |= (last != last)[..., 0]
         if not choice.any():
             return at
