@@ -73,6 +73,16 @@ def test_a_value_is_shown(world: World) -> None:
     assert world.type("1 + 1" + ENTER) == "2\n"
 
 
+def test_the_latest_value_is_underscore(world: World) -> None:
+    shown = world.type("6 * 7" + ENTER + "x = _ + 1" + ENTER + "_" + ENTER + "x" + ENTER)
+    assert shown.split() == ["42", "x", "=", "43", "42", "43"]
+
+
+def test_explanations_prefer_other_names_to_underscore(world: World) -> None:
+    typed = "torch.ones(2, 3)" + ENTER + "x = _" + ENTER + "y = x.t()" + ENTER + ":layout y" + ENTER
+    assert re.search(r"view of +x\n", world.type(typed))
+
+
 def test_an_assignment_shows_one_line(world: World) -> None:
     shown = world.type("x = torch.ones(3)" + ENTER + "y = torch.zeros(9, 9).t()[1:]" + ENTER)
     first, second = shown.splitlines()

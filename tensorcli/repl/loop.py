@@ -72,10 +72,27 @@ class Loop:
     def _evaluate(self, text: str) -> None:
         if not text.strip():
             return
-        status = self._session.run(text, self._output.emit, interactive=True)
+        values: list[object] = []
+
+        def emit(result: results.Result) -> None:
+            if isinstance(result, results.TensorResult | results.ValueResult):
+                values[:] = [result.value]
+            self._output.emit(result)
+
+        status = self._session.run(text, emit, interactive=True)
         if status == ExitStatus.OK:
             self._show_assigned(text)
+        self._remember(values)
         self._output.flush()
+
+    def _remember(self, values: list[object]) -> None:
+        """Bind `_` to the latest value, as Python's prompt does.
+
+        It stays the last of the names, so that explanations call a value by its own name first.
+        """
+        names = self._session.names
+        if values or "_" in names:
+            names["_"] = [names.pop("_", None), *values][-1]
 
     def _show_assigned(self, text: str) -> None:
         known = self._session.names
