@@ -144,7 +144,7 @@ def _missing(
     names = [
         p.name
         for i, p in enumerate(parameters)
-        if i >= given and p.default is REQUIRED and p.name not in kwargs and not p.keyword_only
+        if i >= given and p.default is REQUIRED and p.name not in kwargs
     ]
     listed = ", ".join(f'"{n}"' for n in names)
     return ArgumentError(

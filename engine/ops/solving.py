@@ -9,6 +9,7 @@ from engine import layout as layouts
 from engine.errors import DtypeNotImplementedError, LinAlgError, TensorRuntimeError
 from engine.kinds import composite, kernel, made
 from engine.matrices import check_float, check_matrix, check_same, check_square, column_major
+from engine.modes import state
 from engine.registry import F, functions
 from engine.return_types import named
 
@@ -33,12 +34,17 @@ def _check_determinant(name: str, t: Tensor) -> None:
 
 
 def _det_gradient(g: Tensor, y: Tensor, A: Tensor) -> Tensor:
+    """det·A⁻ᴴ. As in PyTorch a singular matrix gets zeros, unless the gradient is itself recorded:
+    then the cofactors."""
     scale = g * (F.conj_physical(y) if y.dtype.is_complex else y)
     if A.layout.numel == 0:
         return F.zeros_like(A)  # type: ignore[no-any-return]
     if y.array is None or (y.array != 0).all():
         inverse = _h(_linalg("inv")(A))
         return scale.unsqueeze(-1).unsqueeze(-1) * inverse
+    if not state.grad:
+        safe = F.where(y == 0, 0, scale).unsqueeze(-1).unsqueeze(-1)
+        return safe * _h(_linalg("inv_ex")(A)[0]).nan_to_num(0, 0, 0)
     return g.unsqueeze(-1).unsqueeze(-1) * _cofactors(A)
 
 
@@ -354,4 +360,4 @@ def solve_triangular(
         )
         return turned.swapaxes(-1, -2)
 
-    return made(A.dtype, column_major(shape) if left else layouts.contiguous(shape), run)
+    return made(A.dtype, column_major(shape), run)
