@@ -63,9 +63,7 @@ def made(dtype: DType, shape: tuple[int, ...] | Layout, run: Callable[[Any], Any
     return Made(dtype, layout, run)
 
 
-def altered(
-    input: Tensor, into: Callable[[Any, Any], None], layout: Layout | None = None
-) -> Made:
+def altered(input: Tensor, into: Callable[[Any, Any], None], layout: Layout | None = None) -> Made:
     """``input`` with some elements changed by ``into(xp, array)``: in a copy of it, laid out
     row-major or as ``layout`` says, or in its own memory by the in-place twin."""
 
@@ -93,9 +91,12 @@ def kernel(
     fields: tuple[str, ...] = (),
     out: bool = True,
     overlapping: bool = False,
+    constant: tuple[int, ...] = (),
     **record: Any,
 ) -> Callable[[Any], Any]:
     """An op whose body returns one Made, or a tuple of them.
+
+    ``constant`` are the numbers of those parts of a tuple that no gradient flows through.
 
     ``overlapping``: in place it takes a destination whose elements share memory, as fill_ does.
     ``fields`` name the parts of a tuple (the result then is a ``return_types`` tuple). A result
@@ -107,7 +108,7 @@ def kernel(
         return make_op(
             body,
             "kernel",
-            lambda op: _build(op, fields, out),
+            lambda op: _build(op, fields, out, constant),
             (lambda op: _build_inplace(op, overlapping)) if inplace else None,
             vjp=vjp,
             inplace=inplace,
@@ -139,9 +140,7 @@ def compute(name: str, run: Any, values: list[Any]) -> Any:
     return tuple([_realise(p, device, shared, at) for at, p in enumerate(planned)])
 
 
-def _realise(
-    plan: Any, device: Any, shared: dict[int, Any] | None = None, at: int = 0
-) -> Any:
+def _realise(plan: Any, device: Any, shared: dict[int, Any] | None = None, at: int = 0) -> Any:
     if plan.__class__ is not Made:
         return plan
     kind: Kind = kind_of(plan.dtype, device)
@@ -159,7 +158,7 @@ def _realise(
     return result(array, kind, plan.layout)
 
 
-def _build(op: Op, fields: tuple[str, ...], takes_out: bool) -> Any:
+def _build(op: Op, fields: tuple[str, ...], takes_out: bool, constant: tuple[int, ...]) -> Any:
     name = spoken_name(op)
     ps = parameters(op)
     run = body_caller(op)
@@ -171,7 +170,7 @@ def _build(op: Op, fields: tuple[str, ...], takes_out: bool) -> Any:
         values = bind(name, ps, args, kwargs)
         y = compute(name, run, values)
         if recorder is not None and state.grad:
-            attach_recorded(recorder, values, y)
+            attach_recorded(recorder, values, y, constant)
         if out is not None:
             y = store_parts(out, y, name)
         return returns(y) if returns is not None else y
@@ -179,7 +178,9 @@ def _build(op: Op, fields: tuple[str, ...], takes_out: bool) -> Any:
     return call
 
 
-def attach_recorded(recorder: Recorder, values: list[Any], y: Any) -> None:
+def attach_recorded(
+    recorder: Recorder, values: list[Any], y: Any, constant: tuple[int, ...] = ()
+) -> None:
     """Record the call and make its node the maker of every differentiable result."""
     node = recorder.record(values, y)
     if node is None:
@@ -189,7 +190,7 @@ def attach_recorded(recorder: Recorder, values: list[Any], y: Any) -> None:
             tape.attach(y, node)
         return
     for nr, part in enumerate(y):
-        if part.dtype.is_floating_point or part.dtype.is_complex:
+        if nr not in constant and (part.dtype.is_floating_point or part.dtype.is_complex):
             tape.attach(part, node, nr)
 
 

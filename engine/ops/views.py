@@ -250,12 +250,24 @@ def _unsafe_view(input: Layout, size: Size) -> Layout:
     return layouts.view(input, size)
 
 
+@view(
+    vjp=lambda g, input_shape: g.reshape(input_shape),
+    function=False,
+    method=False,
+    node="ReshapeAliasBackward0",
+)
+def _reshape_alias(input: Layout, size: Size) -> Layout:
+    """The same memory in another shape, where the tensor is not contiguous."""
+    return layouts.view(input, size)
+
+
 @composite(view="sometimes", out=False, example="reshape(arange(6), (2, 3))")
 def reshape(input: Tensor, shape: Size) -> Tensor:
     """Another shape: a view where strides allow it, else a copy."""
     size = layouts.infer_shape(shape, input.layout.numel)
     if layouts.view_strides(input.layout.shape, input.layout.strides, size) is not None:
-        return ops["view"].function(input, size)  # type: ignore[no-any-return]
+        name = "view" if input.layout.contiguous else "_reshape_alias"
+        return ops[name].function(input, size)  # type: ignore[no-any-return]
     y: Tensor = ops["_unsafe_view"].function(input.clone(memory_format=contiguous_format), size)
     y.base = None
     return y
