@@ -22,6 +22,8 @@ def make_op(
     function: bool = True,
     method: bool = True,
     inplace: bool = False,
+    named_inplace: bool = True,
+    spoken: str = "",
     vjp: Any = None,
     node: str | None = None,
     variant: Callable[..., str] | None = None,
@@ -37,7 +39,9 @@ def make_op(
 
     ``spaces`` are the prefixes under which the function lives ("" for torch itself, "linalg.",
     "nn.functional." …; by default what a dotted ``name`` begins with); ``aliases`` apply to
-    function and method alike.
+    function and method alike. The in-place twin is a Tensor method unless ``named_inplace`` is
+    false; then it is reached by ``twin`` only. ``spoken`` is the name in complaints about arguments
+    where that is another.
     """
     op = Op()
     op.name = name or body.__name__
@@ -47,7 +51,8 @@ def make_op(
         spaces = (op.name.removesuffix(base),)
     op.names = tuple(space + n for space in spaces for n in spelled) if function else ()
     op.methods = spelled if method else ()
-    op.inplace = tuple(f"{n}_" for n in spelled) if inplace else ()
+    op.inplace = tuple(f"{n}_" for n in spelled) if inplace and named_inplace else ()
+    op.spoken = spoken
     op.kind = kind
     op.family = body.__module__.rpartition(".")[2]
     op.body = body
@@ -69,18 +74,35 @@ def make_op(
     return op
 
 
+def twin(op: Op) -> Callable[..., Any]:
+    """The op's in-place twin, whether or not it is a Tensor method."""
+    assert op.build_inplace is not None, op.name
+    found = _twins.get(op.name)
+    if found is None:
+        found = _twins[op.name] = op.build_inplace(op)
+    return found
+
+
+_twins: dict[str, Callable[..., Any]] = {}
 _PREFIXED = ("linalg", "fft", "special")
 
 
 def spoken_name(op: Op) -> str:
     """The op's name in complaints about arguments: linalg.qr is linalg_qr there."""
+    if op.spoken:
+        return op.spoken
     space, _, base = op.name.rpartition(".")
     return f"{space}_{base}" if space in _PREFIXED else base
 
 
 def default_node_name(name: str) -> str:
-    """PyTorch's name for the node of an op: log_softmax → LogSoftmaxBackward0."""
-    return "".join(part[:1].upper() + part[1:] for part in name.split("_")) + "Backward0"
+    """PyTorch's name for an op's node: log_softmax → LogSoftmaxBackward0, log1p → Log1PBackward0."""
+    letters = []
+    first = True
+    for letter in name:
+        letters.append(letter.upper() if first else letter)
+        first = letter == "_" or letter.isdigit()
+    return "".join(letters).replace("_", "") + "Backward0"
 
 
 def body_caller(op: Op) -> Callable[[list[Any]], Any]:
