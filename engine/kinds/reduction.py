@@ -65,6 +65,7 @@ class _Rule:
     __slots__ = (
         "convert", "empty", "gives", "keepdim_alone", "kernel", "name", "no_dims", "out_dtype",
         "overloads", "prepare", "refuse", "shortcut", "stub", "takes",
+        "takes_empty",
     )  # fmt: skip
 
     kernel: Any
@@ -77,6 +78,7 @@ class _Rule:
     stub: str
     gives: Callable[[DType], DType]
     takes: str
+    takes_empty: bool
     refuse: Callable[[DType, DType | None], None] | None
     empty: bool
     convert: bool
@@ -89,6 +91,7 @@ def reduction(
     gives: Callable[[DType], DType] = SAME,
     vjp: Any = None,
     takes: str = "bifcu",
+    takes_empty: bool = False,
     stub: str | None = None,
     refuse: Callable[[DType, DType | None], None] | None = None,
     empty: bool = True,
@@ -107,11 +110,12 @@ def reduction(
     ``rest`` are the parameters other than dim, keepdim and dtype. ``gives`` maps the input's
     dtype to the result's, to which the array is converted first if ``convert`` (low precision to
     float32 instead), after ``prepare(xp, array)``. ``takes`` lists the categories accepted,
-    u for the wide unsigned integers and 8 for float8; others are refused with ``stub``'s name.
+    u for the wide unsigned integers and 8 for float8; others are refused with ``stub``'s name,
+    except among empty tensors if ``takes_empty``.
     ``shortcut(xp, array, axes, kind)`` may give the result of an array that would have to be
     converted, or None. ``refuse(input's dtype, dtype)`` may raise before. ``empty`` false: a
-    dimension of size 0 cannot be reduced. ``no_dims`` says what an empty tuple of dimensions reduces, "all" or "none". ``overloads`` are PyTorch's
-    signatures where a call without dim is one of its own; it takes no keepdim unless
+    dimension of size 0 cannot be reduced. ``no_dims`` says what an empty tuple of dimensions
+    reduces, "all" or "none". ``overloads`` are PyTorch's signatures where a call without dim is one of its own; it takes no keepdim unless
     ``keepdim_alone``. ``out_dtype`` is the sentence, with ``wanted`` and ``given``, for an out=
     tensor of another dtype than the result's, where such a one is refused.
     """
@@ -123,6 +127,7 @@ def reduction(
             rule.stub = stub or f"{rule.name}_cpu"
             rule.gives = gives
             rule.takes = takes
+            rule.takes_empty = takes_empty
             rule.refuse = refuse
             rule.empty = empty
             rule.convert = convert
@@ -182,7 +187,8 @@ def _make_plan(x: Tensor, dim: Any, keepdim: bool, dtype: DType | None, rule: _R
     if not rule.empty:
         check_not_empty(rule.name, layout, None if dim is None or dim == () else dims)
     final = dtype or rule.gives(x.dtype)
-    check_takes(rule.takes, rule.stub, final if rule.convert else x.dtype)
+    if layout.numel or not rule.takes_empty:
+        check_takes(rule.takes, rule.stub, final if rule.convert else x.dtype)
     shape = reduced_shape(layout.shape, dims, keepdim)
     compute = dtypes.compute_dtype(final if rule.convert else x.dtype)
     axes = None if len(dims) >= layout.ndim else dims

@@ -142,7 +142,8 @@ def _picked_gradient(g: Any, y: Any, input_shape: Any, dim: int) -> Any:
 
 def _running_extreme(input: Tensor, dim: int, name: str) -> tuple[Made, ...]:
     d = wrap_dim(dim, input.ndim)
-    check_takes("bif", f"cum{name}_cpu", input.dtype)
+    if input.ndim and input.layout.numel:
+        check_takes("bif", f"cum{name}_cpu", input.dtype)
     shape = input.layout.shape
 
     def run(xp: Any) -> Any:
@@ -223,17 +224,21 @@ def _check_joined(input: Tensor, t: Tensor, d: int) -> None:
 
 def _areas(y: Tensor, x: Any, dim: int, name: str) -> tuple[Any, int]:
     """Twice the areas between neighbours, and the dimension counted from the front."""
-    if y.ndim == 0:
+    running = name != "trapezoid"
+    if y.ndim == 0 and not running:
         raise TensorIndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     d = wrap_dim(dim, y.ndim)
+    size = y.layout.shape[d] if y.ndim else 1
+    if size == 0 and not running:
+        return None, d
     if y.dtype.is_bool:
         raise TensorRuntimeError(
             f"{name}: received a bool input for `y`, but bool is not supported"
         )
-    rest = y.layout.shape[d] - 1
-    if rest < 0:
-        return None, d
-    pair = y.narrow(d, 1, rest) + y.narrow(d, 0, rest)
+    if y.ndim == 0:
+        raise TensorIndexError("slice() cannot be applied to a 0-dim tensor.")
+    rest = max(size - 1, 0)
+    pair = y.narrow(d, size - rest, rest) + y.narrow(d, 0, rest)
     if not hasattr(x, "layout"):
         return pair, d
     if x.dtype.is_bool:

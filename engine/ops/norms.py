@@ -181,9 +181,23 @@ def _distance_gradient(g: Tensor, y: Tensor, input: Tensor, other: Tensor, p: An
     return grad, -grad
 
 
+def _check_difference(input: Tensor, other: Tensor) -> None:
+    if input.dtype.is_bool and other.dtype.is_bool:
+        raise DtypeError(
+            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` "
+            "or `logical_xor()` operator instead."
+        )
+    if input.dtype.is_bool or other.dtype.is_bool:
+        raise DtypeError(
+            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are "
+            "trying to invert a mask, use the `~` or `logical_not()` operator instead."
+        )
+
+
 @kernel(vjp={"input,other": _distance_gradient}, example="dist(tensor([1., 2.]), tensor([4., 6.]))")
 def dist(input: Tensor, other: Tensor, p: Scalar = 2) -> Made:
     """The ``p``-norm of the difference of two tensors that broadcast."""
+    _check_difference(input, other)
     common = dtypes.result_type([input.dtype, other.dtype], [], [])
     broadcast_shapes(input.layout.shape, other.layout.shape)
     if common.category < dtypes.FLOAT:

@@ -71,6 +71,12 @@ def _picked(input: Tensor, d: int, keepdim: bool, places: Any) -> tuple[Made, ..
     return made(input.dtype, shape, run), made(dtypes.int64, shape, run)
 
 
+def _nan_as(xp: Any, dtype: Any) -> Any:
+    """nan converted to a dtype that has none, as C does."""
+    with xp.errstate(invalid="ignore"):
+        return xp.asarray(np.nan).astype(dtype)
+
+
 def _medians(name: str) -> None:
     """The two overloads of median or nanmedian."""
     skip_nan = name == "nanmedian"
@@ -78,7 +84,7 @@ def _medians(name: str) -> None:
     def of_all(xp: Any, x: Any, axes: Any) -> Any:
         flat = x.reshape(-1)
         if flat.size == 0:
-            return xp.asarray(np.nan).astype(x.dtype)
+            return xp.asarray(np.nan) if x.dtype.kind == "f" else _nan_as(xp, x.dtype)
         nan = int((flat != flat).sum())
         if nan and not skip_nan:
             return x.dtype.type(np.nan)
@@ -90,6 +96,7 @@ def _medians(name: str) -> None:
         kernel=of_all,
         name=f"_all.{name}",
         takes="if",
+        takes_empty=True,
         stub="median_cpu",
         vjp=lambda g, y, input: gradient_to_ties(g, y, input),
         function=False,
@@ -107,7 +114,7 @@ def _medians(name: str) -> None:
     )
     def along(input: Tensor, dim: Dim, keepdim: bool = False) -> tuple[Made, ...]:
         d = wrap_dim(dim, input.ndim)
-        check_not_empty(name, input.layout, (d,))
+        check_not_empty("median", input.layout, (d,))
         check_takes("if", "median_out", input.dtype)
         return _picked(input, d, keepdim, lambda xp, x: _middle(xp, x, d, skip_nan))
 
@@ -154,7 +161,8 @@ def kthvalue(input: Tensor, k: int, dim: Dim = -1, keepdim: bool = False) -> tup
     n = input.layout.shape[d] if input.ndim else 1
     if not 0 < k <= n:
         raise TensorRuntimeError(f"kthvalue(): selected number k out of range for dimension {d}")
-    check_takes("if", "kthvalue_cpu", input.dtype)
+    if input.ndim:
+        check_takes("if", "kthvalue_cpu", input.dtype)
 
     def places(xp: Any, x: Any) -> Any:
         rank = xp.full([1 if i == d else size for i, size in enumerate(x.shape)], k - 1)
@@ -186,7 +194,8 @@ def mode(input: Tensor, dim: Dim = -1, keepdim: bool = False) -> tuple[Made, ...
     """The most frequent element along ``dim`` (the smallest of equals) and a place of it."""
     d = wrap_dim(dim, input.ndim)
     check_not_empty("mode", input.layout, (d,))
-    check_takes("bif", "mode_cpu", input.dtype)
+    if input.ndim and input.layout.numel:
+        check_takes("bif", "mode_cpu", input.dtype)
 
     def places(xp: Any, x: Any) -> Any:
         rows = xp.moveaxis(x, d, -1)
@@ -225,12 +234,14 @@ def _quantile(
     name: str, input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolation: str
 ) -> Any:
     d = None if dim is None else wrap_dim(dim, input.ndim)
-    _check_quantile(name, input, q, interpolation)
+    _check_quantile("quantile", input, q, interpolation)
     single = not isinstance(q, Tensor) or q.ndim == 0
     if not isinstance(q, Tensor):
         q = F.full((), float(q), dtype=input.dtype, device=input.device)
     whole = input.ndim
-    rows = input.reshape(-1) if d is None or not whole else input.transpose(d, -1)
+    rows = input.reshape(-1)
+    if d is not None and whole:
+        rows = input.unsqueeze(-1).transpose(d, -1)
     ordered = rows.sort()[0]
     last = rows.layout.shape[-1] - 1
     nan = ordered.detach().isnan()
@@ -255,15 +266,11 @@ def _quantile(
 
 def _shaped(values: Tensor, single: bool, ndim: int, d: int | None, keepdim: bool) -> Any:
     """Rows of quantiles brought to the result's shape: the quantiles first, if several."""
-    if keepdim:
-        if d is None or not ndim:
+    if d is None or not ndim:
+        if keepdim:
             values = values.reshape((1,) * ndim + (values.layout.shape[-1],))
-        else:
-            values = (
-                values.unsqueeze(-2).transpose(d, -2) if d != ndim - 1 else values.unsqueeze(-2)
-            )
-    elif d is not None and ndim and d != ndim - 1:
-        values = values.unsqueeze(-2).transpose(d, -2).squeeze(-2)
+    elif not keepdim:
+        values = values.squeeze(d)
     return values.squeeze(-1) if single else values.movedim(-1, 0)
 
 

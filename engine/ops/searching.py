@@ -54,8 +54,9 @@ def _places(
     boundaries: Tensor, values: Any, out_int32: bool, right: bool, sorter: Tensor | None
 ) -> Made:
     common = _common(boundaries, values)
-    check_takes("if", "searchsorted_out_cpu", common)
     shape = values.layout.shape if isinstance(values, Tensor) else ()
+    if 0 not in shape:
+        check_takes("if", "searchsorted_out_cpu", common)
 
     def run(xp: Any) -> Any:
         sequence, wanted = _as_array(boundaries, common), _as_array(values, common)

@@ -8,7 +8,12 @@ import numpy as np
 
 from engine import dtypes, selection
 from engine import layout as layouts
-from engine.errors import DtypeError, TensorNotImplementedError, TensorRuntimeError
+from engine.errors import (
+    DtypeError,
+    TensorIndexError,
+    TensorNotImplementedError,
+    TensorRuntimeError,
+)
 from engine.kinds import kernel, made, working
 from engine.kinds.composite import composite, overloaded
 from engine.kinds.reduction import check_takes
@@ -228,7 +233,7 @@ def topk(
 
     def run(xp: Any) -> Any:
         x = working(input)
-        if not x.ndim or not k:
+        if not x.ndim or not k or not x.size:
             return [x.reshape(-1)[: 0 if x.ndim else 1].reshape(shape), xp.zeros(shape, "int64")]
         at = _leading(xp, x, k, d, largest, sorted)
         return [xp.take_along_axis(input.array, at, axis=d), at]
@@ -245,20 +250,21 @@ def _no_gradient(name: str) -> Any:
 
 def _with_dim(input: Tensor, dim: int, name: str) -> tuple[int, Any]:
     """The dimension, and the slices along it as rows."""
+    if not input.ndim:
+        raise TensorIndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     d = wrap_dim(dim, input.ndim)
     shape = input.layout.shape
     if input.layout.numel == 0 and sum(n == 0 for n in shape) and shape[d] != 0:
         raise TensorRuntimeError(
             f"There are 0 sized dimensions, and they aren't selected, so {name} cannot be applied"
         )
-    array = input.array.reshape(1) if not input.ndim else input.array
-    rows = np.moveaxis(array, d, 0)
-    return d, rows.reshape(len(rows), array.size // len(rows) if len(rows) else 0)
+    rows = np.moveaxis(input.array, d, 0)
+    return d, rows.reshape(len(rows), rows.size // len(rows) if len(rows) else 0)
 
 
 def _rows_back(input: Tensor, d: int, rows: Any) -> Made:
     """Slices in rows as a tensor again, laid out with the dimension outermost."""
-    shape = list(input.layout.shape) or [1]
+    shape = list(input.layout.shape)
     shape[d] = len(rows)
     order = [d, *[i for i in range(len(shape)) if i != d]]
     layout = layouts.layout(tuple(shape), layouts.strides_along(shape, order))
@@ -276,13 +282,13 @@ def _parts(values: Made, inverse: Any, counts: Any, shape: tuple[int, ...]) -> A
     return tuple(parts) if len(parts) > 1 else values
 
 
-def _check_data(input: Tensor, name: str) -> None:
+def _check_data(input: Tensor, name: str, dim: int | None) -> None:
     if input.array is None:
         raise TensorNotImplementedError(
             f"aten::{name}: attempted to run this operator with Meta tensors, but there was no "
             "fake impl or Meta kernel registered."
         )
-    check_takes("bifu", "unique", input.dtype)
+    check_takes("bifu", "unique" if dim is None else "unique_dim", input.dtype)
 
 
 @kernel(
@@ -300,7 +306,7 @@ def unique(
     dim: Dim | None = None,
 ) -> Any:
     """The distinct elements (or slices along ``dim``) in order; every nan is distinct."""
-    _check_data(input, "_unique2")
+    _check_data(input, "_unique2", dim)
     if dim is None:
         flat = working(input).reshape(-1)
         found = np.unique(flat, return_inverse=True, return_counts=True, equal_nan=False)
@@ -345,7 +351,7 @@ def unique_consecutive(
     dim: Dim | None = None,
 ) -> Any:
     """The elements (or slices along ``dim``) without those equal to the one before."""
-    _check_data(input, "unique_consecutive")
+    _check_data(input, "unique_consecutive", dim)
     if dim is None:
         rows = input.array.reshape(-1)
         starts, group, counts = _runs(rows)
