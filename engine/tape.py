@@ -15,6 +15,7 @@ from engine import layout as layouts
 from engine.errors import AutogradError, FreedGraphError, InplaceError, OverlapError, SavedTensorError
 from engine.modes import state
 from engine.storage import UNTRACKED, Version
+from engine.summing import total
 from engine.tensor import (
     MULTI_OUTPUT,
     NO_GRAD,
@@ -22,6 +23,7 @@ from engine.tensor import (
     Tensor,
     alias,
     from_array,
+    wrap,
 )
 
 if TYPE_CHECKING:
@@ -450,6 +452,9 @@ def sum_to(g: Tensor, shape: tuple[int, ...]) -> Tensor:
     if g.layout.shape == shape:
         return g
     dims, lead = layouts.needs_sum(g.layout.shape, shape)
+    if not state.grad and g.array is not None and not g.kind.dtype.low and dims:
+        summed = total(g.kind.xp, g.array, dims).reshape(shape)
+        return wrap(g.kind.xp.asarray(summed), g.kind, layouts.contiguous(shape))
     if dims:
         g = g.sum(dims, keepdim=True)
     if lead:

@@ -31,6 +31,7 @@ from engine.kinds.results import (
 from engine.modes import state
 from engine.registry import methods, ops
 from engine.signature import ArgumentError, bind, check_numbers, type_name, wrong
+from engine.storage import UNTRACKED, Version
 from engine.tensor import Kind, Tensor, kind_of, wrap
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from engine.registry import Op
 
 _new = object.__new__
+_UNKNOWN: Any = object()
 _SCALAR = layouts.contiguous(())
 
 # Operands up to this size are tried out to see how numpy lays out the result.
@@ -62,6 +64,13 @@ def INT_TO_FLOAT(common: DType) -> tuple[DType, DType]:
     if common.category <= dtypes.INT:
         common = state.default_dtype
     return (dtypes.float32 if common.low else common), common
+
+
+def STEPWISE(common: DType) -> tuple[DType, DType]:
+    """As INT_TO_FLOAT, but in a low-precision dtype itself: each step of the kernel rounds."""
+    if common.category <= dtypes.INT:
+        common = state.default_dtype
+    return common, common
 
 
 def BOOL_OUT(common: DType) -> tuple[DType, DType]:
@@ -593,8 +602,11 @@ def _inplace(rule: _Rule) -> Any:
     name = rule.name + "_"
     ps = parameters(rule.op)
     count = rule.count
+    quick = _quick_inplace(rule)
 
     def call(*args: Any, **kwargs: Any) -> Any:
+        if quick is not None and len(args) == 2 and not kwargs and quick(args[0], args[1]):
+            return args[0]
         values = bind(name, ps, args, kwargs)
         other = _taken_over(rule, values)
         if other is not None:
@@ -634,6 +646,58 @@ def _inplace(rule: _Rule) -> Any:
         return x
 
     return call
+
+
+def _quick_inplace(rule: _Rule) -> Any:
+    """A function that does the plainest in-place calls and tells whether it did: contiguous
+    operands of one dtype and shape, or a number, in memory of their own, nothing recorded."""
+    if rule.ufunc is None or rule.count != 2 or not rule.quick or rule.refuse_inplace is not None:
+        return None
+    plans: dict[Any, Plan | None] = {}
+
+    def plan_of(x: Tensor, b: Any) -> Plan | None:
+        if not x.layout.plain or x.kind.opaque or x.array is None:
+            return None
+        try:
+            plan = make_plan(rule, [x, b], ())
+        except Exception:  # the long way finds out what is wrong, and says it
+            return None
+        same = plan.kind is x.kind and plan.layout is x.layout
+        return plan if same and plan.run is rule.ufunc and plan.check is None else None
+
+    def quick(x: Any, b: Any) -> bool:
+        if x.__class__ is not Tensor or x.base is not None or x.counter is UNTRACKED:
+            return False
+        if state.grad and (x.ag is not None or b.__class__ is Tensor and b.ag is not None):
+            return False
+        if b.__class__ is Tensor:
+            if b.kind is not x.kind or b.layout is not x.layout or b.base is not None:
+                return False
+            if b.memory is not None and b.memory is x.memory and b is not x:
+                return False
+            key: Any = (x.kind, x.layout)
+        else:
+            key = (x.kind, x.layout, b.__class__)
+        plan = plans.get(key, _UNKNOWN)
+        if plan is _UNKNOWN:
+            plan = plans[key] = plan_of(x, b)
+        if plan is None:
+            return False
+        if b.__class__ is Tensor:
+            plan.run(x.array, b.array, out=x.array)
+        else:
+            number = plan.numbers.get(b)
+            if number is None:
+                check_numbers(b)
+                number = _number_array(plan, b)
+            plan.run(x.array, number, out=x.array)
+        counter = x.counter
+        if counter is None:
+            counter = x.counter = Version()
+        counter.n += 1
+        return True
+
+    return quick
 
 
 def _check_before_kernel(rule: _Rule, operands: list[Any], recorded: bool) -> None:

@@ -17,7 +17,7 @@ import torch
 
 import engine.ops  # noqa: F401 - fills the registry
 from engine.registry import functions
-from tensorcli.environment import Environment
+from tensorcli.environment import of_process
 from tensorcli.session import Session
 from tensorcli.settings import Settings
 
@@ -105,7 +105,7 @@ def _tensors(make: Any) -> dict[str, Callable[[], object]]:
 
 def _ours(text: str) -> Callable[[], object]:
     def run() -> object:
-        status = Session(Environment.of_process(), Settings()).run(text, _ignore)
+        status = Session(of_process(), Settings()).run(text, _ignore)
         assert status == 0, text
         return status
 
