@@ -59,7 +59,10 @@ class Layout:
     strides: contiguous, with canonical strides, at least one dimension.
     """
 
-    __slots__ = ("_dense", "contiguous", "memo", "ndim", "numel", "overlaps", "plain", "shape", "size", "strides")
+    __slots__ = (
+        "_dense", "contiguous", "memo", "ndim", "numel", "overlaps", "plain", "shape", "size",
+        "strides",
+    )  # fmt: skip
 
     def __init__(self, shape: tuple[int, ...], strides: tuple[int, ...]):
         self.shape = shape
@@ -252,7 +255,12 @@ def elementwise(operands: Sequence[Layout], shape: tuple[int, ...]) -> Layout:
     order = iteration_order([_broadcast_strides(o, shape) for o in operands], shape)
     if order == list(range(n - 1, -1, -1)):
         return contiguous(shape)
-    return layout(shape, strides_along(shape, order[::-1]))
+    strides = [0] * n
+    step = 1
+    for dim in order:
+        strides[dim] = step
+        step *= shape[dim]
+    return layout(shape, tuple(strides))
 
 
 def _broadcast_strides(operand: Layout, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -446,7 +454,7 @@ def narrow(old: Layout, dim: int, start: int, length: int, step: int = 1) -> tup
 
 def preserved(old: Layout) -> Layout:
     """The layout of a copy that preserves the format: dense strides are kept."""
-    return old if old.dense else elementwise([old], old.shape)
+    return old if old.contiguous or old.dense else elementwise([old], old.shape)
 
 
 def needs_sum(shape: tuple[int, ...], target: tuple[int, ...]) -> tuple[tuple[int, ...], int]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from engine import dtypes, tape
 from engine import layout as layouts
 from engine.errors import (
+    DimError,
     IndexRangeError,
     TensorIndexError,
     TensorTypeError,
@@ -138,6 +139,8 @@ def _make(layout: Layout, index: Any) -> Plan:
     plan = Plan(layout)
     if index.__class__ is int:
         if layout.ndim == 0:
+            if index:
+                raise IndexRangeError(index, 0, 0)
             raise TensorIndexError(
                 "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
                 "`tensor.item<T>()` in C++ to convert a 0-dim tensor to a number"
@@ -159,6 +162,8 @@ def _make(layout: Layout, index: Any) -> Plan:
 
 def _numpy_key(index: Any) -> Any:
     items = index if index.__class__ is tuple else tuple(_items(index))
+    if sum(item is Ellipsis for item in items) > 1:
+        return None
     return tuple([_plain_item(item) for item in items]) + (
         () if any(item is Ellipsis for item in items) else (Ellipsis,)
     )
@@ -205,18 +210,14 @@ def _walk(plan: Plan, items: Sequence[Any]) -> None:
     if specified > ndim:
         raise TensorIndexError(f"too many indices for tensor of dimension {ndim}")
     d = 0
-    real = 0
-    for item in ready:
+    for real, item in enumerate(ready):
         if item.__class__ is int:
             _select(plan, d, item, real)
-            real += 1
         elif item.__class__ is slice:
             _slice(plan, d, item, False)
             d += 1
-            real += 1
         elif item is Ellipsis:
             d += ndim - specified
-            real += ndim - specified
         elif item is None:
             _unsqueeze(plan, d)
             d += 1
@@ -231,11 +232,9 @@ def _walk(plan: Plan, items: Sequence[Any]) -> None:
                 d += 1
             else:
                 _select(plan, d, int(number(item)), real)
-                real += 1
         else:
             _record(plan, d, item)
             d += 1
-            real += 1
 
 
 def _check_type(item: Any) -> None:
@@ -273,6 +272,8 @@ def _record(plan: Plan, d: int, index: Tensor) -> None:
 
 
 def _select(plan: Plan, d: int, index: int, real: int) -> None:
+    if d >= plan.layout.ndim:
+        raise DimError(d, plan.layout.ndim)
     size = plan.layout.shape[d]
     if not -size <= index < size:
         raise IndexRangeError(index, real, size)
@@ -302,6 +303,8 @@ def _slice(plan: Plan, d: int, item: slice, always: bool) -> None:
         raise TensorValueError("slice step cannot be zero")
     if step < 0:
         raise TensorValueError("step must be greater than zero")
+    if d >= plan.layout.ndim:
+        raise DimError(d, plan.layout.ndim)
     size = plan.layout.shape[d]
     first, last, _ = slice(start, stop).indices(size)
     if not always and first == 0 and last == size and step == 1:

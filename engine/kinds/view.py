@@ -38,6 +38,7 @@ def view(
     inplace: bool = False,
     located: bool = False,
     complain: Callable[..., None] | None = None,
+    otherwise: Callable[..., Tensor] | None = None,
     view: str = "always",
     **record: Any,
 ) -> Callable[[Any], Any]:
@@ -48,14 +49,15 @@ def view(
     the tensor's own layout (``t_``, ``squeeze_``). ``located``: the body gets the tensor in
     place of its layout and gives (Layout, offset) or (Layout, offset, Kind), the offset counted
     from the start of the storage in elements of the result. ``complain(x, *arguments)`` may
-    raise a better error than the body, which sees no dtype, has raised.
+    raise a better error than the body, which sees no dtype, has raised. ``otherwise(x,
+    *arguments)`` gives the result where the body gives None because no view does.
     """
 
     def decorate(body: Any) -> Any:
         return make_op(
             body,
             "view",
-            _build_located if located else lambda op: _build(op, complain),
+            _build_located if located else lambda op: _build(op, complain, otherwise),
             _build_inplace if inplace else None,
             vjp=vjp,
             inplace=inplace,
@@ -162,7 +164,11 @@ def _plain_numbers(args: tuple[Any, ...]) -> bool:
     )
 
 
-def _build(op: Op, complain: Callable[..., None] | None = None) -> Any:
+def _build(
+    op: Op,
+    complain: Callable[..., None] | None,
+    otherwise: Callable[..., Tensor] | None,
+) -> Any:
     body = op.body
     name = op.name
     ps = parameters(op)
@@ -186,6 +192,9 @@ def _build(op: Op, complain: Callable[..., None] | None = None) -> Any:
             raise
 
     def finish(x: Tensor, layout: Layout, move: int, arguments: tuple[Any, ...]) -> Tensor:
+        if layout is None:
+            assert otherwise is not None
+            return otherwise(x, *arguments)
         y = make_view(x, layout, x.offset + move)
         if state.grad and (x.ag is not None or x.base is not None):
             _recorded(recorder, generic, x, y, (x, *arguments))

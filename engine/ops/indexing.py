@@ -60,7 +60,8 @@ def put(x: Tensor, index: Any, value: Any) -> None:
         value = _number(x, value)
     plan = plan_of(x, index)
     if not plan.indices:
-        if value.kind is x.kind and not value.layout.ndim and not _has_history(value):
+        plain = value.kind is x.kind and not value.layout.ndim and plan.key is not None
+        if plain and not _has_history(value):
             if _quick(x, plan):
                 x.array[plan.key] = value.array
                 x.version.n += 1  # type: ignore[union-attr]
@@ -216,12 +217,7 @@ def _place(x: Layout, found: list[Layout | None]) -> _Place:
     operands = [layouts.layout(shape, strides)]
     for layout in named:
         wide = layouts.expand(layout, common) if layout.shape != common else layout
-        operands.append(
-            layouts.layout(
-                (*(1,) * len(before), *common, *(1,) * len(after)),
-                (*(1,) * len(before), *wide.strides, *(1,) * len(after)),
-            )
-        )
+        operands.append(layouts.view(wide, (*(1,) * len(before), *common, *(1,) * len(after))))
     return _Place(dims, shape, layouts.elementwise(operands, shape))
 
 
@@ -276,6 +272,8 @@ def _index(input: Tensor, indices: Any) -> Made:
     target = _target(input, indices)
 
     def run(xp: Any) -> Any:
+        if not target.place.layout.numel:
+            return xp.empty(target.place.shape, input.array.dtype)
         try:
             return input.array[_keys(target)]
         except IndexError:
@@ -299,6 +297,7 @@ def _put_gradient(
 @kernel(
     vjp={"input,values": _put_gradient},
     inplace=True,
+    overlapping=True,
     out=False,
     example="index_put(zeros(3), (tensor([0, 2]),), tensor(1.))",
 )
@@ -333,6 +332,8 @@ def index_put(input: Tensor, indices: Tensors, values: Tensor, accumulate: bool 
         )
 
     def into(xp: Any, array: Any) -> None:
+        if not target.place.layout.numel:
+            return
         try:
             if accumulate:
                 xp.add.at(array, _keys(target), values.array)
@@ -351,7 +352,7 @@ def _put(x: Tensor, indices: tuple[Tensor | None, ...], values: Tensor, accumula
     recorder = _recorders.get("put")
     if recorder is None:
         recorder = _recorders["put"] = Recorder(op)
-    return change(op, recorder, [x, indices, values, accumulate])
+    return change(op, recorder, [x, indices, values, accumulate], True)
 
 
 _recorders: dict[str, Recorder] = {}

@@ -188,6 +188,7 @@ def _fill_sum(g: Tensor, mask: Tensor) -> Tensor:
 @kernel(
     vjp=_kept,
     inplace=True,
+    overlapping=True,
     function=False,
     method=False,
     out=False,
@@ -201,6 +202,7 @@ def _masked_fill_number(input: Tensor, mask: Tensor, value: Scalar) -> Made:
 @kernel(
     vjp={"input": _kept, "value": _fill_sum},
     inplace=True,
+    overlapping=True,
     function=False,
     method=False,
     out=False,

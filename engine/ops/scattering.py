@@ -151,6 +151,7 @@ def _index_filled(input: Tensor, dim: int, index: Tensor, value: Any) -> Made:
 @kernel(
     vjp=lambda g, dim, index: F.index_fill(g, dim, index, 0),
     inplace=True,
+    overlapping=True,
     function=False,
     method=False,
     out=False,
@@ -167,6 +168,7 @@ def _index_fill_number(input: Tensor, dim: Dim, index: Tensor, value: Scalar) ->
         "value": lambda g, dim, index: g.index_select(dim, index.unique()).sum(),
     },
     inplace=True,
+    overlapping=True,
     function=False,
     method=False,
     out=False,

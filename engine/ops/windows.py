@@ -1,329 +1,163 @@
-"""Window functions: torch.hann_window and its kin, and those of torch.signal.windows."""
+"""Views of parts: one index, a slice, a diagonal, sliding windows, any strided geometry."""
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from engine import layout as layouts
-from engine.dtypes import DType, compute_dtype
-from engine.errors import (
-    DtypeNotImplementedError,
-    TensorRuntimeError,
-    TensorTypeError,
-    TensorValueError,
-)
-from engine.kinds.creation import creation
-from engine.kinds.kernel import Made, made
-from engine.modes import state
-from engine.registry import F, function
-from engine.tensor import kind_of
+from engine import tape
+from engine.errors import TensorIndexError, TensorRuntimeError
+from engine.kinds import view
+from engine.layout import wrap_dim
 
 if TYPE_CHECKING:
+    from engine.layout import Layout
+    from engine.parameter_types import Dim, Shape
     from engine.tensor import Tensor
 
-_SPELLED = {"int64": "long int", "int16": "short int"}
 
-
-def _window(name: str, length: int, periodic: bool, dtype: DType | None, shape: Any) -> Made:
-    """A window of ``shape(x, n, rounded)`` values: x counts from 0, n is the symmetric length, and
-    ``rounded`` brings what it is given back into the dtype, as every step in PyTorch does."""
-    found = dtype or state.default_dtype
-    if found.is_complex:
-        raise DtypeNotImplementedError(f"\"arange_cpu\" not implemented for '{found.title}'")
-    if not found.is_floating_point:
-        raise TensorRuntimeError(
-            f"{name} expects floating point dtypes, got: TensorOptions(dtype="
-            f"{_SPELLED.get(found.name, found.cpp)}, device=cpu, layout=Strided (default), "
-            "requires_grad=false (default), pinned_memory=false, memory_format=(nullopt))"
+@view(node="SelectBackward0", example="select(tensor([[1., 2.], [3., 4.]]), 0, 1)")
+def select(input: Layout, dim: Dim, index: int) -> tuple[Layout, int]:
+    """One index of a dimension."""
+    if input.ndim == 0:
+        raise TensorIndexError("select() cannot be applied to a 0-dim tensor.")
+    d = wrap_dim(dim, input.ndim)
+    size = input.shape[d]
+    if not -size <= index < size:
+        raise TensorIndexError(
+            f"select(): index {index} out of range for tensor of size {list(input.shape)} at "
+            f"dimension {dim}"
         )
+    return layouts.select(input, d, index % size)
+
+
+def _as_strided_gradient(
+    g: Tensor,
+    input_layout: Layout,
+    input_offset: int,
+    size: tuple[int, ...],
+    stride: tuple[int, ...],
+    storage_offset: int | None,
+) -> Tensor:
+    offset = input_offset if storage_offset is None else storage_offset
+    return tape.strided_gradient(
+        g, input_layout, input_offset, layouts.layout(size, stride), offset
+    )
+
+
+@view(
+    vjp=_as_strided_gradient,
+    located=True,
+    inplace=True,
+    example="as_strided(arange(6.), (2, 2), (1, 2))",
+)
+def as_strided(
+    input: Tensor, size: Shape, stride: Shape, storage_offset: int | None = None
+) -> tuple[Layout, int]:
+    """Any geometry over the storage of ``input``; the offset is absolute.
+
+    Nothing but the bounds of the storage is checked: elements may overlap.
+    """
+    offset = input.offset if storage_offset is None else storage_offset
+    if len(size) != len(stride):
+        raise TensorRuntimeError("mismatch in length of strides and shape")
+    if any(s < 0 for s in stride):
+        raise TensorRuntimeError(
+            "as_strided: Negative strides are not supported at the moment, got strides: "
+            f"{list(stride)}"
+        )
+    if any(n < 0 for n in size):
+        raise TensorRuntimeError(
+            f"Storage size calculation overflowed with sizes={list(size)} and "
+            f"strides={list(stride)}"
+        )
+    if offset < 0:
+        raise TensorRuntimeError(f"Tensor: invalid storage offset {offset}")
+    layout = layouts.layout(size, stride)
+    itemsize = input.dtype.itemsize
+    needed = (offset + layout.span) * itemsize
+    if layout.numel and needed > input.storage.nbytes:
+        raise TensorRuntimeError(
+            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, "
+            f"and itemsize {itemsize} requiring a storage size of {needed} are out of bounds for "
+            f"storage of size {input.storage.nbytes}"
+        )
+    return layout, offset
+
+
+@view(node="SliceBackward0", example="narrow(arange(5), 0, 1, 3)")
+def narrow(input: Layout, dim: Dim, start: int, length: int) -> tuple[Layout, int]:
+    """``length`` elements of a dimension, from ``start`` on (negative: counted from the end)."""
+    if input.ndim == 0:
+        raise TensorRuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     if length < 0:
-        raise TensorRuntimeError(
-            f"{name} requires non-negative window_length, got window_length={length}"
+        raise TensorRuntimeError("narrow(): length must be non-negative.")
+    d = wrap_dim(dim, input.ndim)
+    size = input.shape[d]
+    if not -size <= start <= size:
+        raise TensorIndexError(
+            f"start out of range (expected to be in range of [-{size}, {size}], but got {start})"
         )
-    compute = compute_dtype(found).np
-    kept = kind_of(found).np
-
-    def rounded(values: Any) -> Any:
-        return values.astype(kept).astype(compute) if found.low else values.astype(compute)
-
-    def run(xp: Any) -> Any:
-        if length < 2:
-            return xp.ones(length, compute)
-        n = length + 1 if periodic else length
-        return shape(rounded(xp.arange(n)), n, rounded)[:length]
-
-    return made(found, layouts.contiguous((length,)), run)
+    first = start + size if start < 0 else start
+    if first + length > size:
+        raise TensorRuntimeError(
+            f"start ({first}) + length ({length}) exceeds dimension size ({size})."
+        )
+    return layouts.narrow(input, d, first, length)
 
 
-def _hamming(alpha: float, beta: float) -> Any:
-    def shape(x: Any, n: int, rounded: Any) -> Any:
-        waves = rounded(np.cos(rounded(x * (math.pi * 2.0 / (n - 1)))))
-        return rounded(rounded(waves * -beta) + alpha)
-
-    return shape
-
-
-def _bartlett(x: Any, n: int, rounded: Any) -> Any:
-    x = rounded(x * (2.0 / (n - 1)))
-    return np.where(np.arange(n) <= (n - 1) // 2, x, rounded(2 - x))
-
-
-def _blackman(x: Any, n: int, rounded: Any) -> Any:
-    x = rounded(x * (math.pi / (n - 1)))
-    fast = rounded(rounded(np.cos(rounded(x * 4))) * 0.08)
-    slow = rounded(rounded(np.cos(rounded(x * 2))) * 0.5)
-    return rounded(rounded(fast - slow) + 0.42)
+def diagonal_layout(input: Layout, offset: int, dim1: int, dim2: int) -> tuple[Layout, int]:
+    """The layout of a diagonal, put last, and how far the offset moves."""
+    a, b = wrap_dim(dim1, input.ndim), wrap_dim(dim2, input.ndim)
+    if a == b:
+        raise TensorRuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    rows, columns = input.shape[a], input.shape[b]
+    if offset >= 0:
+        count = max(min(rows, columns - offset), 0)
+        move = offset * input.strides[b]
+    else:
+        count = max(min(rows + offset, columns), 0)
+        move = -offset * input.strides[a]
+    rest = [d for d in range(input.ndim) if d not in (a, b)]
+    shape = (*(input.shape[d] for d in rest), count)
+    strides = (*(input.strides[d] for d in rest), input.strides[a] + input.strides[b])
+    return layouts.layout(shape, strides), move if count else 0
 
 
-def _kaiser(beta: float) -> Any:
-    def shape(x: Any, n: int, rounded: Any) -> Any:
-        x = x * (2.0 / (n - 1)) - 1
-        return np.i0(beta * np.sqrt(np.maximum(1 - x * x, 0))) / np.i0(beta)
-
-    return shape
+@view(example="diagonal(tensor([[1., 2.], [3., 4.]]))")
+def diagonal(input: Layout, offset: int = 0, dim1: Dim = 0, dim2: Dim = 1) -> tuple[Layout, int]:
+    """The diagonal of two dimensions as a last one; ``offset`` counts to the upper right."""
+    return diagonal_layout(input, offset, dim1, dim2)
 
 
-@creation(method=False, out=False, example="hann_window(4)")
-def hann_window(window_length: int, periodic: bool = True, *, dtype: DType | None = None) -> Made:
-    """A raised cosine from 0 to 1 and back; ``periodic`` leaves the last point out."""
-    return _window("hann_window", window_length, periodic, dtype, _hamming(0.5, 0.5))
-
-
-@creation(method=False, out=False, example="hamming_window(4)")
-def hamming_window(
-    window_length: int,
-    periodic: bool = True,
-    alpha: float = 0.54,
-    beta: float = 0.46,
-    *,
-    dtype: DType | None = None,
-) -> Made:
-    """alpha - beta cos(2 pi n / N)."""
-    return _window("hamming_window", window_length, periodic, dtype, _hamming(alpha, beta))
-
-
-@creation(method=False, out=False, example="bartlett_window(4)")
-def bartlett_window(
-    window_length: int, periodic: bool = True, *, dtype: DType | None = None
-) -> Made:
-    """A triangle from 0 to 1 and back."""
-    return _window("bartlett_window", window_length, periodic, dtype, _bartlett)
-
-
-@creation(method=False, out=False, example="blackman_window(4)")
-def blackman_window(
-    window_length: int, periodic: bool = True, *, dtype: DType | None = None
-) -> Made:
-    """0.42 - 0.5 cos(2 pi n / N) + 0.08 cos(4 pi n / N)."""
-    return _window("blackman_window", window_length, periodic, dtype, _blackman)
-
-
-@creation(method=False, out=False, example="kaiser_window(4)")
-def kaiser_window(
-    window_length: int,
-    periodic: bool = True,
-    beta: float = 12.0,
-    *,
-    dtype: DType | None = None,
-) -> Made:
-    """Kaiser's window: Bessel functions of a half circle."""
-    return _window("kaiser_window", window_length, periodic, dtype, _kaiser(beta))
-
-
-def _checked(name: str, M: int, dtype: DType | None, layout: Any) -> DType:
-    found = dtype or state.default_dtype
-    if M < 0:
-        raise TensorValueError(f"{name} requires non-negative window length, got M={M}")
-    if layout is not None and layout.name != "strided":
-        raise TensorValueError(f"{name} is implemented for strided tensors only, got: {layout}")
-    if found.name not in ("float32", "float64"):
-        raise TensorValueError(f"{name} expects float32 or float64 dtypes, got: {found}")
-    return found
-
-
-def _spaced(start: float, end: float, M: int, options: dict[str, Any]) -> Tensor:
-    found: Tensor = F.linspace(start, end, M, **options)
-    return found
-
-
-def _few(M: int, options: dict[str, Any]) -> Tensor:
-    """Windows of no or one point."""
-    found: Tensor = F.ones((M,), **options) if M else F.empty((0,), **options)
-    return found
-
-
-def _options(
-    name: str, M: int, dtype: Any, layout: Any, device: Any, requires_grad: bool
-) -> dict[str, Any]:
-    found = _checked(name, M, dtype, layout)
-    return {"dtype": found, "device": device, "requires_grad": requires_grad}
-
-
-@function("signal.windows.bartlett")
-def bartlett(
-    M: int,
-    *,
-    sym: bool = True,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
+def _unfold_gradient(
+    g: Tensor, input_layout: Layout, dimension: int, size: int, step: int
 ) -> Tensor:
-    """A triangle from 0 to 1 and back."""
-    options = _options("bartlett", M, dtype, layout, device, requires_grad)
-    if M < 2:
-        return _few(M, options)
-    step = 2 / (M - 1 if sym else M)
-    found: Tensor = 1 - abs(_spaced(-1, -1 + (M - 1) * step, M, options))
-    return found
+    plain = layouts.contiguous(input_layout.shape)
+    return tape.strided_gradient(g, plain, 0, unfold_layout(plain, dimension, size, step), 0)
 
 
-@function("signal.windows.cosine")
-def cosine(
-    M: int,
-    *,
-    sym: bool = True,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-) -> Tensor:
-    """Half a wave of a sine."""
-    options = _options("cosine", M, dtype, layout, device, requires_grad)
-    if not M:
-        return _few(M, options)
-    step = math.pi / (M + 1 if not sym and M > 1 else M)
-    return _spaced(0.5 * step, (0.5 + (M - 1)) * step, M, options).sin()
+def unfold_layout(input: Layout, dimension: int, size: int, step: int) -> Layout:
+    """The layout of windows of a dimension, the place in the window put last."""
+    d = wrap_dim(dimension, input.ndim)
+    n = input.shape[d] if input.ndim else 1
+    stride = input.strides[d] if input.ndim else 1
+    if size < 0:
+        raise TensorRuntimeError(f"size is {size} but must be >= 0")
+    if size > n:
+        raise TensorRuntimeError(
+            f"maximum size for tensor at dimension {d} is {n} but size is {size}"
+        )
+    if step <= 0:
+        raise TensorRuntimeError(f"step is {step} but must be > 0")
+    if input.ndim == 0:
+        return layouts.layout((size,), (1,))
+    shape = (*input.shape[:d], (n - size) // step + 1, *input.shape[d + 1 :], size)
+    strides = (*input.strides[:d], stride * step, *input.strides[d + 1 :], stride)
+    return layouts.layout(shape, strides)
 
 
-@function("signal.windows.exponential")
-def exponential(
-    M: int,
-    *,
-    center: float | None = None,
-    tau: float = 1.0,
-    sym: bool = True,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-) -> Tensor:
-    """exp(-|n - center| / tau)."""
-    options = _options("exponential", M, dtype, layout, device, requires_grad)
-    if tau <= 0:
-        raise TensorValueError(f"Tau must be positive, got: {tau} instead.")
-    if sym and center is not None:
-        raise TensorValueError("Center must be None for symmetric windows")
-    if not M:
-        return _few(M, options)
-    middle = (M if not sym and M > 1 else M - 1) / 2 if center is None else center
-    k = _spaced(-middle / tau, (-middle + (M - 1)) / tau, M, options)
-    return (-abs(k)).exp()
-
-
-@function("signal.windows.gaussian")
-def gaussian(
-    M: int,
-    *,
-    std: float = 1.0,
-    sym: bool = True,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-) -> Tensor:
-    """exp(-(n - middle)^2 / (2 std^2))."""
-    options = _options("gaussian", M, dtype, layout, device, requires_grad)
-    if std <= 0:
-        raise TensorValueError(f"Standard deviation must be positive, got: {std} instead.")
-    if not M:
-        return _few(M, options)
-    start = -(M if not sym and M > 1 else M - 1) / 2.0
-    step = 1 / (std * math.sqrt(2))
-    k = _spaced(start * step, (start + (M - 1)) * step, M, options)
-    return (-(k**2)).exp()
-
-
-@function("signal.windows.kaiser")
-def kaiser(
-    M: int,
-    *,
-    beta: float = 12.0,
-    sym: bool = True,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-) -> Tensor:
-    """Kaiser's window: Bessel functions of a half circle."""
-    options = _options("kaiser", M, dtype, layout, device, requires_grad)
-    if beta < 0:
-        raise TensorValueError(f"beta must be non-negative, got: {beta} instead.")
-    if M < 2:
-        return _few(M, options)
-    step = 2.0 * beta / (M - 1 if sym else M)
-    k = _spaced(-beta, min(beta, -beta + (M - 1) * step), M, options)
-    whole = F.tensor(beta, dtype=options["dtype"], device=device)
-    found: Tensor = (beta * beta - k**2).sqrt().i0() / whole.i0()
-    return found
-
-
-@function("signal.windows.general_cosine")
-def general_cosine(
-    M: int,
-    *,
-    a: Any,
-    sym: bool = True,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-) -> Tensor:
-    """A sum of cosines with the weights ``a``, their signs alternating."""
-    options = _options("general_cosine", M, dtype, layout, device, requires_grad)
-    if M < 2:
-        return _few(M, options)
-    if not isinstance(a, (list, tuple)):
-        raise TensorTypeError("Coefficients must be a list/tuple")
-    if not a:
-        raise TensorValueError("Coefficients cannot be empty")
-    step = 2 * math.pi / (M - 1 if sym else M)
-    k = _spaced(0, (M - 1) * step, M, options)
-    kind = {"dtype": options["dtype"], "device": device}
-    weights = F.tensor([(-1) ** i * w for i, w in enumerate(a)], **kind)
-    waves = F.arange(len(a), **kind)
-    found: Tensor = (weights.unsqueeze(-1) * (waves.unsqueeze(-1) * k).cos()).sum(0)
-    return found
-
-
-@function("signal.windows.general_hamming")
-def general_hamming(M: int, *, alpha: float = 0.54, **options: Any) -> Tensor:
-    """alpha - (1 - alpha) cos(2 pi n / N)."""
-    return general_cosine(M, a=[alpha, 1.0 - alpha], **options)
-
-
-@function("signal.windows.hamming")
-def hamming(M: int, **options: Any) -> Tensor:
-    """0.54 - 0.46 cos(2 pi n / N)."""
-    return general_hamming(M, **options)
-
-
-@function("signal.windows.hann")
-def hann(M: int, **options: Any) -> Tensor:
-    """A raised cosine from 0 to 1 and back."""
-    return general_hamming(M, alpha=0.5, **options)
-
-
-@function("signal.windows.blackman")
-def blackman(M: int, **options: Any) -> Tensor:
-    """0.42 - 0.5 cos(2 pi n / N) + 0.08 cos(4 pi n / N)."""
-    return general_cosine(M, a=[0.42, 0.5, 0.08], **options)
-
-
-@function("signal.windows.nuttall")
-def nuttall(M: int, **options: Any) -> Tensor:
-    """Four cosines, the sidelobes as low as they get."""
-    return general_cosine(M, a=[0.3635819, 0.4891775, 0.1365995, 0.0106411], **options)
+@view(vjp=_unfold_gradient, function=False, example="arange(5).unfold(0, 3, 1)")
+def unfold(input: Layout, dimension: Dim, size: int, step: int) -> Layout:
+    """All windows of ``size`` elements of a dimension, ``step`` apart; they may overlap."""
+    return unfold_layout(input, dimension, size, step)
