@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engine import dtypes
 from engine.errors import TensorIndexError, TensorRuntimeError
+
+if TYPE_CHECKING:
+    from engine.tensor import Tensor
 
 WHOLE = (dtypes.int64, dtypes.int32)
 
@@ -37,3 +40,13 @@ def check_flat(at: Any, numel: int) -> None:
         raise TensorIndexError(
             f"out of range: tried to access index {bad} on a tensor of {numel} elements."
         )
+
+
+def check_whole(g: Tensor, shape: tuple[int, ...], node: str) -> Tensor:
+    """``g`` itself; PyTorch has no gradient for a source of which the index covers a part only."""
+    if g.layout.shape != shape:
+        raise TensorRuntimeError(
+            f"Function {node} returned an invalid gradient at index 1 - got "
+            f"{list(g.layout.shape)} but expected shape compatible with {list(shape)}"
+        )
+    return g

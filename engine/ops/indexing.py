@@ -72,8 +72,6 @@ def put(x: Tensor, index: Any, value: Any) -> None:
     while len(shape) and shape[0] == 1:
         shape = shape[1:]
     y = viewed(x, plan) if plan.steps else x
-    if y is x and state.grad and x.ag is not None and x.ag.requires_grad and x.ag.node is None:
-        y = x.view(x.layout.shape)
     _put(y, tuple(plan.indices), value if shape == value.layout.shape else value.view(shape), False)
 
 

@@ -128,21 +128,14 @@ def _scatter_gradients(
     include_self: bool,
     y: Tensor,
 ) -> tuple[Tensor, Tensor]:
-    used = src
-    if index.layout.shape != src.layout.shape:
-        used = src[tuple([slice(n) for n in index.layout.shape])]  # type: ignore[index]
     moves = _Moves(
         lambda t: t.gather(dim, index),
         lambda t, s: t.scatter_add(dim, index, s),
         lambda t: t.scatter(dim, index, 0),
         lambda t, s: t.scatter_reduce(dim, index, s, reduce, include_self=include_self),
     )
-    into, back = _gradients(g, input, used, y, reduce, include_self, moves)
-    if back.layout.shape != src.layout.shape:
-        whole = back.new_zeros(src.layout.shape)
-        whole[tuple([slice(n) for n in back.layout.shape])] = back  # type: ignore[index]
-        back = whole
-    return into, back
+    into, back = _gradients(g, input, src, y, reduce, include_self, moves)
+    return into, indices.check_whole(back, src.layout.shape, "ScatterReduceBackward0")
 
 
 @kernel(

@@ -57,7 +57,9 @@ def _multiply(xp: Any, array: Any, keys: Any, values: Any) -> None:
 @kernel(
     vjp={
         "input": lambda g, dim, index: g.scatter(dim, index, 0),
-        "src": lambda g, dim, index, src_shape: _padded(g.gather(dim, index), src_shape),
+        "src": lambda g, dim, index, src_shape: indices.check_whole(
+            g.gather(dim, index), src_shape, "ScatterBackward0"
+        ),
     },
     inplace=True,
     function=False,
@@ -67,16 +69,6 @@ def _multiply(xp: Any, array: Any, keys: Any, values: Any) -> None:
 def _scatter_source(input: Tensor, dim: Dim, index: Tensor, src: Tensor) -> Made:
     """Elements of ``src`` at the places that ``index`` names."""
     return _written(input, check_scattered(input, dim, index, src, "scatter"), index, src, _store)
-
-
-def _padded(g: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """A gradient of the part of ``src`` that the index covered, with zeros for the rest."""
-    if g.layout.shape == shape:
-        return g
-    whole = g.new_zeros(shape)
-    if g.layout.numel:
-        whole[tuple([slice(n) for n in g.layout.shape])] = g  # type: ignore[index]
-    return whole
 
 
 @kernel(
@@ -104,7 +96,7 @@ _STORES = {"add": _add, "multiply": _multiply}
     inplace=True,
     function=False,
     method=False,
-    node="NotImplemented",
+    node="torch::autograd::NotImplemented",
 )
 def _scatter_reduced(input: Tensor, dim: Dim, index: Tensor, source: Any, *, reduce: str) -> Made:
     """Elements added or multiplied at the places that ``index`` names."""
@@ -168,7 +160,9 @@ def scatter_(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 @kernel(
     vjp={
         "input": lambda g: g,
-        "src": lambda g, dim, index, src_shape: _padded(g.gather(dim, index), src_shape),
+        "src": lambda g, dim, index, src_shape: indices.check_whole(
+            g.gather(dim, index), src_shape, "ScatterAddBackward0"
+        ),
     },
     inplace=True,
     example="scatter_add(zeros(1, 3), 1, tensor([[2, 2]]), tensor([[1., 2.]]))",

@@ -8,7 +8,7 @@ from engine import layout as layouts
 from engine.errors import TensorIndexError, TensorRuntimeError
 from engine.kinds import composite, multi_view
 from engine.layout import wrap_dim
-from engine.registry import F, function, method, ops
+from engine.registry import F, ops
 from engine.signature import ArgumentError, type_name
 from engine.tensor import Tensor
 
@@ -211,17 +211,3 @@ def vsplit(input: Tensor, indices_or_sections: Any) -> Any:
 def dsplit(input: Tensor, indices_or_sections: Any) -> Any:
     """Cut along the third dimension of at least three."""
     return _split_along(input, indices_or_sections, "dsplit", 3, 2)
-
-
-@method("unsafe_chunk")
-@function("unsafe_chunk")
-def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> Any:
-    """``chunk`` without the checks of later in-place changes."""
-    return F.chunk(input, chunks, dim)
-
-
-@method("unsafe_split", "unsafe_split_with_sizes")
-@function("unsafe_split", "unsafe_split_with_sizes")
-def unsafe_split(tensor: Tensor, split_size: Any, dim: int = 0) -> Any:
-    """``split`` without the checks of later in-place changes."""
-    return F.split(tensor, split_size, dim)

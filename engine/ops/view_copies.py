@@ -33,21 +33,27 @@ def _through(node: Node, g: Any) -> Sequence[Any]:
     return inner.gradient.apply(inner, g)
 
 
+def _one_node(x: Tensor, viewed: Any, parts: tuple[Tensor, ...], name: str | None) -> Any:
+    """``parts``, which hold what the views show, as results of one node on ``x``."""
+    shown = viewed if viewed.__class__ is tuple else (viewed,)
+    inner = shown[0].grad_fn if shown else None
+    if inner is not None and state.grad and tape.requires_grad(x):
+        spelled = name or f"{inner.gradient.name}_copy"
+        gradient = _gradients.setdefault(spelled, Gradient(spelled, _through))
+        node = make_node(gradient, parts[0], (x,))
+        node.outputs = inner.outputs
+        node.attributes = inner
+        for nr, part in enumerate(parts):
+            tape.attach(part, node, nr)
+    return parts if viewed.__class__ is tuple else parts[0]
+
+
 def _copied(x: Tensor, view: str, *args: Any, **kwargs: Any) -> Any:
     """Copies of what the view gives; one node stands for both steps."""
     viewed = _of(view)(x, *args, **kwargs)
     parts = viewed if viewed.__class__ is tuple else (viewed,)
     copies = tuple([p.detach().clone(memory_format=contiguous_format) for p in parts])
-    inner = parts[0].grad_fn if parts else None
-    if inner is not None and state.grad and tape.requires_grad(x):
-        name = _NODES.get(view, f"{inner.gradient.name}_copy")
-        gradient = _gradients.setdefault(name, Gradient(name, _through))
-        node = make_node(gradient, copies[0], (x,))
-        node.outputs = inner.outputs
-        node.attributes = inner
-        for nr, copy in enumerate(copies):
-            tape.attach(copy, node, nr)
-    return copies if viewed.__class__ is tuple else copies[0]
+    return _one_node(x, viewed, copies, _NODES.get(view))
 
 
 _gradients: dict[str, Gradient] = {}
@@ -92,3 +98,30 @@ def _slice(
 
 for _name in _COPIED:
     _enter(_name)
+
+
+def _unsafe(x: Tensor, viewed: tuple[Tensor, ...], name: str) -> Any:
+    """The views as tensors in their own right, which may be changed in place."""
+    return _one_node(x, viewed, tuple([v.detach() for v in viewed]), name)
+
+
+@method("unsafe_chunk")
+@function("unsafe_chunk")
+def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> Any:
+    """``chunk`` without the checks of later in-place changes."""
+    return _unsafe(input, F.chunk(input, chunks, dim), "UnsafeSplitBackward0")
+
+
+@method("unsafe_split")
+@function("unsafe_split")
+def unsafe_split(tensor: Tensor, split_size: int, dim: int = 0) -> Any:
+    """``split`` without the checks of later in-place changes."""
+    return _unsafe(tensor, F.split(tensor, split_size, dim), "UnsafeSplitBackward0")
+
+
+@method("unsafe_split_with_sizes")
+@function("unsafe_split_with_sizes")
+def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> Any:
+    """``split_with_sizes`` without the checks of later in-place changes."""
+    parts = F.split_with_sizes(input, split_sizes, dim)
+    return _unsafe(input, parts, "UnsafeSplitWithSizesBackward0")
