@@ -63,6 +63,17 @@ def check_same(name: str, a: Tensor, b: Tensor, first: str = "A", second: str = 
         )
 
 
+_WIDE = {"f": "float64", "d": "float64", "F": "complex128", "D": "complex128"}
+
+
+def numel(shape: tuple[int, ...]) -> int:
+    """The number of elements of that shape."""
+    n = 1
+    for size in shape:
+        n *= size
+    return n
+
+
 def batch_note(shape: tuple[int, ...], at: int) -> str:
     """Where in a batch of matrices the fault lies; nothing for a single matrix."""
     return f"(Batch element {at}): " if len(shape) > 2 else ""
@@ -78,17 +89,22 @@ def singular(name: str, shape: tuple[int, ...], at: int, pivot: int) -> LinAlgEr
 
 def lu(xp: Any, a: Any) -> tuple[Any, Any, Any]:
     """L and U in one array, the row exchanges (from 1) and the first zero pivot (0: none), with
-    partial pivoting, for a batch of matrices."""
+    partial pivoting, for a batch of matrices. BLAS measures a complex number by |re| + |im|."""
     whole = xp.array(a, order="C")
     m, n = whole.shape[-2:]
     k = min(m, n)
     lead = whole.shape[:-2]
-    flat = whole.reshape((-1, m, n))
-    pivots = xp.zeros((flat.shape[0], k), "int32")
+    count = numel(lead)
+    flat = whole.reshape((count, m, n))
+    pivots = xp.zeros((count, k), "int32")
+    complex_ = whole.dtype.kind == "c"
     info = xp.zeros((flat.shape[0],), "int32")
     for at, x in enumerate(flat):
         for j in range(k):
-            p = j + int(xp.argmax(xp.abs(x[j:, j])))
+            column = x[j:, j]
+            if complex_:
+                column = xp.abs(column.real) + xp.abs(column.imag)
+            p = j + int(xp.argmax(xp.abs(column)))
             pivots[at, j] = p + 1
             if p != j:
                 x[[j, p]] = x[[p, j]]
@@ -104,7 +120,7 @@ def lu(xp: Any, a: Any) -> tuple[Any, Any, Any]:
 def permutation(xp: Any, pivots: Any, m: int) -> Any:
     """The order of rows that row exchanges lead to, for a batch."""
     lead = pivots.shape[:-1]
-    flat = pivots.reshape((-1, pivots.shape[-1]))
+    flat = pivots.reshape((numel(lead), pivots.shape[-1]))
     orders = xp.empty((flat.shape[0], m), "int64")
     for at, row in enumerate(flat):
         order = list(range(m))
@@ -119,12 +135,12 @@ def substitute(xp: Any, a: Any, b: Any, upper: bool, unit: bool) -> Any:
     diagonal gives inf or nan."""
     n = a.shape[-1]
     lead = xp.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    x = xp.array(xp.broadcast_to(b, (*lead, *b.shape[-2:])))
+    x = xp.array(xp.broadcast_to(b, (*lead, *b.shape[-2:])), _WIDE[b.dtype.char])
     for i in range(n - 1, -1, -1) if upper else range(n):
         known = slice(i + 1, n) if upper else slice(0, i)
         row = x[..., i : i + 1, :] - a[..., i : i + 1, known] @ x[..., known, :]
         x[..., i : i + 1, :] = row if unit else row / a[..., i : i + 1, i : i + 1]
-    return x
+    return x.astype(b.dtype)
 
 
 def first_minor(xp: Any, a: Any) -> int:

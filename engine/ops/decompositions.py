@@ -78,7 +78,7 @@ def _checked_factor(name: str, t: Tensor, upper: bool) -> Made:
         _not_positive(name, t.layout.shape, info)
         return y
 
-    return made(t.dtype, column_major(t.layout.shape), run)
+    return made(t.dtype, column_major(tuple(t.layout.shape)), run)
 
 
 @kernel(
@@ -101,7 +101,10 @@ def linalg_cholesky(A: Tensor, *, upper: bool = False) -> Made:
 )
 def cholesky(input: Tensor, upper: bool = False) -> Made:
     """As linalg.cholesky, the older name."""
-    return _checked_factor("cholesky", input, upper)
+    y = _checked_factor("cholesky", input, upper)
+    if input.layout.numel == 0:
+        y.layout = layouts.contiguous(input.layout.shape)
+    return y
 
 
 @kernel(

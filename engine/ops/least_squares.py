@@ -159,18 +159,24 @@ _DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 
 
 def _solve_each(xp: Any, a: Any, b: Any, rcond: float | None) -> tuple[Any, Any, Any]:
-    """Solutions, ranks and singular values for a batch of problems."""
+    """Solutions for a batch of problems, ranks and singular values for the matrices given."""
     lead = xp.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     m, n = a.shape[-2:]
-    a = xp.broadcast_to(a, (*lead, m, n))
+    whole = xp.broadcast_to(a, (*lead, m, n))
     b = xp.broadcast_to(b, (*lead, *b.shape[-2:]))
     x = xp.zeros((*lead, n, b.shape[-1]), a.dtype)
-    ranks = xp.zeros(lead, "int64")
-    values = xp.zeros((*lead, min(m, n)), a.real.dtype)
+    own = a.shape[:-2]
+    ranks = xp.zeros(own, "int64")
+    values = xp.zeros((*own, min(m, n)), a.real.dtype)
     if min(m, n) == 0:
         return x, ranks, values
     for at in xp.ndindex(lead):
-        x[at], _, ranks[at], values[at] = xp.linalg.lstsq(a[at], b[at], rcond=rcond)
+        found = xp.linalg.lstsq(whole[at], b[at], rcond=rcond)
+        x[at] = found[0]
+        place = tuple(
+            i if size > 1 else 0 for i, size in zip(at[len(lead) - len(own) :], own, strict=True)
+        )
+        ranks[place], values[place] = found[2], found[3]
     return x, ranks, values
 
 
@@ -187,7 +193,7 @@ def _lstsq_gradient(g: Any, y: Any, input: Tensor, B: Tensor, needed: tuple[bool
         inverse = _linalg("pinv")(input)
         gb = inverse.mH @ gx
         ga = _pinv_gradient(gx @ target.mH, inverse, input)
-    if residual is not None:
+    if residual is not None and residual.layout.numel:
         off = 2 * (input @ x - target) * residual.unsqueeze(-2)
         ga = off @ x.mH if ga is None else ga + off @ x.mH
         gb = -off if gb is None else gb - off
@@ -270,12 +276,12 @@ def lstsq(input: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None = N
         made(real, residual_shape, run),
         made(
             dtypes.int64,
-            empty if chosen == "gels" else layouts.contiguous(batch),
+            empty if chosen == "gels" else layouts.contiguous(tuple(lead)),
             (lambda xp: xp.zeros((0,), "int64")) if chosen == "gels" else run,
         ),
         made(
             real,
-            (*batch, min(m, n)) if valued else (0,),
+            (*lead, min(m, n)) if valued else (0,),
             run if valued else (lambda xp: xp.zeros((0,))),
         ),
     )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from engine import dtypes
 from engine.errors import DtypeError, TensorRuntimeError
+from engine.formats import contiguous_format
 from engine.kinds import composite, kernel, made, working
 from engine.matrices import check_float, check_square
 from engine.modes import warn
@@ -14,7 +14,7 @@ from engine.registry import F, function, functions
 if TYPE_CHECKING:
     from engine.dtypes import DType
     from engine.kinds import Made
-    from engine.parameter_types import Dims, Tensors
+    from engine.parameter_types import Dim, Dims, Tensors
     from engine.tensor import Tensor
 
 _C_TYPES = {"int16": "short int", "int64": "long int"}
@@ -46,7 +46,7 @@ def linalg_matrix_power(A: Tensor, n: int) -> Tensor:
     check_square("linalg.matrix_power", A)
     if n == 0:
         eye = F.eye(A.layout.shape[-1], dtype=A.dtype, device=A.device)
-        return A.clone().copy_(eye)
+        return A.clone(memory_format=contiguous_format).copy_(eye)
     if n == 1:
         return A.clone()
     base = _linalg("inv")(A) if n < 0 else A
@@ -253,12 +253,27 @@ def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
         raise DtypeError(
             "linalg.vander supports floating point, complex, and integer tensors, but got Bool"
         )
-    n = N if N is not None else (x.layout.shape[-1] if x.ndim else 1)
+    if x.ndim == 0:
+        x = x.unsqueeze(-1)
+    n = x.layout.shape[-1] if N is None else N
     if n <= 1:
         raise TensorRuntimeError("N must be greater than 1.")
     rows = x.unsqueeze(-1).expand((*x.layout.shape, n - 1))
     powers = rows.cumprod(-1)
     return F.cat((powers.new_ones((*x.layout.shape, 1)), powers), -1)  # type: ignore[no-any-return]
+
+
+@composite(
+    name="linalg.diagonal",
+    spaces=("linalg.",),
+    method=False,
+    view="always",
+    out=False,
+    example="linalg.diagonal(tensor([[1., 2.], [3., 4.]]))",
+)
+def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: Dim = -2, dim2: Dim = -1) -> Tensor:
+    """The diagonals of matrices as a last dimension. A view: no data moves."""
+    return A.diagonal(offset, dim1, dim2)
 
 
 @composite(

@@ -300,10 +300,10 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
 @composite(example="inner(tensor([1., 2.]), tensor([3., 4.]))")
 def inner(input: Tensor, other: Tensor) -> Tensor:
     """The sum of products over the last dimension of both; a number multiplies."""
-    if input.dtype is not other.dtype:
-        raise DtypeError("both inputs should have same dtype")
     if input.ndim == 0 or other.ndim == 0:
         return input * other
+    if input.dtype is not other.dtype:
+        raise DtypeError("both inputs should have same dtype")
     a, b = input.layout.shape, other.layout.shape
     if a[-1] != b[-1]:
         raise TensorRuntimeError(
@@ -338,6 +338,8 @@ def contract(a: Tensor, b: Tensor, dims_a: tuple[int, ...], dims_b: tuple[int, .
     rows, columns = _count(p[d] for d in rest_a), _count(q[d] for d in rest_b)
     if not rest_a and not rest_b:
         return x.reshape((inside,)).dot(y.reshape((inside,))).reshape(())
+    if rows == 1 and columns == 1:
+        return (x.squeeze() * y.squeeze()).sum().reshape(shape)
     return x.reshape((rows, inside)).mm(y.reshape((inside, columns))).reshape(shape)
 
 
