@@ -187,6 +187,15 @@ def node_of(t: Tensor) -> Node | None:
     return None if t.ag is None else t.ag.node
 
 
+def shown_node(t: Tensor) -> Node | None:
+    """The node that made ``t``, for showing it: where a view may not ask its base for it any
+    more, the one that it had."""
+    try:
+        return node_of(t)
+    except InplaceError:
+        return None if t.ag is None else t.ag.node
+
+
 def make_node(gradient: Gradient, output: Tensor, inputs: Sequence[Tensor | None]) -> Node:
     """A node of that kind for ``output``, its edges taken from ``inputs`` as they are now."""
     node: Node = _new(Node)

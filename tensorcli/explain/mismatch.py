@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from engine import errors as faults
+from engine.tape import shown_node
 from engine.tensor import Tensor
 from tensorcli.diagnostics import Diagnostic, Label, line_span
 from tensorcli.explain import fixes
@@ -50,7 +51,7 @@ def _graph_state(value: Any) -> str:
     shape = f"shape {list(value.layout.shape)}"
     if not value.requires_grad:
         return f"{shape}, requires no grad"
-    node = value.grad_fn
+    node = shown_node(value)
     return f"{shape}, leaf that requires grad" if node is None else f"{shape}, by {node.type_name}"
 
 

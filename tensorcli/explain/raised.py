@@ -48,7 +48,12 @@ def diagnostic_of(exc: Exception, since: int = 0) -> Diagnostic:
         None if where is None else where.span,
         notes=[note for note in notes if note],
     )
-    return diagnostic if where is None else mismatch.with_reasons(diagnostic, exc, where, since)
+    if where is None:
+        return diagnostic
+    try:
+        return mismatch.with_reasons(diagnostic, exc, where, since)
+    except Exception:  # a reason that cannot be given must not hide the error itself
+        return diagnostic
 
 
 def type_of(exc: BaseException) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from json.encoder import encode_basestring_ascii as quoted
 
+from engine.tape import shown_node
 from tensorcli import results
 from tensorcli.render.numbers import array_text, float_text
 
@@ -66,7 +67,7 @@ def members(**values: object) -> str:
 
 
 def tensor_fields(tensor: Any, full: bool) -> str:
-    node = tensor.grad_fn
+    node = shown_node(tensor)
     head = members(
         dtype=tensor.dtype.name,
         shape=tensor.layout.shape,
@@ -75,7 +76,7 @@ def tensor_fields(tensor: Any, full: bool) -> str:
         contiguous=bool(tensor.layout.contiguous),
         device=str(tensor.device),
         requires_grad=bool(tensor.requires_grad),
-        is_leaf=bool(tensor.is_leaf),
+        is_leaf=node is None,
         grad_fn=None if node is None else node.name,
     )
     if tensor.array is None:

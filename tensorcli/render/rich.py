@@ -5,6 +5,7 @@ The only module that imports rich, and only when there is something to colour.
 
 from __future__ import annotations
 
+from engine.tape import shown_node
 from tensorcli import results
 from tensorcli.render import plain
 from tensorcli.render.explanation import size_text, tuple_text
@@ -94,7 +95,7 @@ def _parts(tensor: Any, names: Any) -> Iterable[Piece]:
     yield str(tensor.device), "dim"
     yield size_text(layout.numel * tensor.dtype.itemsize), "dim"
     if tensor.requires_grad:
-        node = tensor.grad_fn
+        node = shown_node(tensor)
         yield "requires grad" if node is None else f"grad by {node.type_name}", "dim"
     nan, inf = not_finite(tensor)
     if nan:
