@@ -58,6 +58,37 @@ class TensorNotImplementedError(EngineError, NotImplementedError):
     code = "not-implemented"
 
 
+class NoDataError(TensorNotImplementedError):
+    """An operation whose result depends on values, asked of a meta tensor, which has none.
+
+    ``operation`` is PyTorch's name for its kernel.
+    """
+
+    code = "meta"
+
+    def __init__(self, operation: str):
+        self.operation = operation
+        super().__init__(
+            f"aten::{operation}: attempted to run this operator with Meta tensors, but there was "
+            "no fake impl or Meta kernel registered."
+        )
+
+
+class NonzeroOnMetaError(TensorNotImplementedError):
+    """The number of elements that are not zero, asked of a meta tensor."""
+
+    code = "meta"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The register_meta function for torch.nonzero() raises unimplemented by default, as a "
+            "correct data-independent implementation does not exist. This implementation returns "
+            "a fake value, assuming all elements of the tensor are non-zero. To enable this "
+            "registration, please set "
+            "'torch.fx.experimental._config.meta_nonzero_assume_all_nonzero' to True."
+        )
+
+
 class BroadcastError(TensorRuntimeError):
     """Two shapes that do not broadcast; ``dim`` counts in the broadcast result."""
 

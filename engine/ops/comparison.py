@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine import dtypes
 from engine.dtypes import COMPLEX, FLOAT, INT, DType
-from engine.errors import TensorRuntimeError
+from engine.errors import NoDataError, TensorRuntimeError
 from engine.kinds import (
     BOOL_OUT,
     COMPARED,
@@ -274,7 +274,9 @@ def isclose(
     """Where ``|input - other| <= atol + rtol * |other|``; two infinities of one sign are close."""
 
 
-@composite(out=False, example="allclose(tensor([1., 2.]), tensor([1., 2.]))")
+@composite(
+    out=False, data_dependent=True, example="allclose(tensor([1., 2.]), tensor([1., 2.]))"
+)
 def allclose(
     input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
 ) -> bool:
@@ -287,6 +289,8 @@ def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same shape and equal elements; NaN is never equal."""
     if input.layout.shape != other.layout.shape:
         return False
+    if input.array is None:
+        raise NoDataError("equal")
     return bool((F.eq(input, other).array).all())
 
 

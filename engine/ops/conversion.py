@@ -320,11 +320,8 @@ def is_neg(input: Tensor) -> bool:
 
 @composite(out=False, example="get_device(tensor(1.))")
 def get_device(input: Tensor) -> int:
-    """The number of the device, -1 for the main memory."""
-    index = input.device.index
-    if input.device is devices.meta:
-        raise TensorRuntimeError("Tensor has no device index on meta")
-    return -1 if input.device.type == "cpu" else index or 0
+    """The number of the device, -1 for the main memory and for meta."""
+    return input.device.index or 0 if input.device.type == "cuda" else -1
 
 
 @function("is_tensor")

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engine import dtypes
-from engine.errors import DtypeNotImplementedError, TensorNotImplementedError, TensorRuntimeError
+from engine.errors import (
+    DtypeNotImplementedError,
+    NoDataError,
+    TensorNotImplementedError,
+    TensorRuntimeError,
+)
 from engine.kinds import kernel, made, working
 from engine.kinds.composite import composite
 from engine.kinds.reduction import check_takes
@@ -39,10 +44,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     if minlength < 0:
         raise TensorRuntimeError("minlength should be >= 0")
     if input.array is None:
-        raise TensorNotImplementedError(
-            "aten::bincount: attempted to run this operator with Meta tensors, but there was no "
-            "fake impl or Meta kernel registered."
-        )
+        raise NoDataError("bincount")
     if input.dtype.category != dtypes.INT:
         raise DtypeNotImplementedError(
             f"\"bincount_cpu\" not implemented for '{input.dtype.title}'"
@@ -214,6 +216,8 @@ def histogram(
     ``bins`` is a number of equal bins over ``range`` or the data's, or the edges themselves; the
     last bin includes its upper edge.
     """
+    if input.array is None:
+        raise NoDataError(f"histogram.bin{'s_tensor' if isinstance(bins, Tensor) else '_ct'}")
     rows = input.detach().reshape(-1, 1)
     if isinstance(bins, Tensor):
         edges = [bins]
@@ -254,6 +258,8 @@ def histogramdd(
             f"torch.histogramdd: The size of bins must be equal to the innermost dimension of the "
             f"input, got {len(bins)} != {n}"
         )
+    if input.array is None:
+        raise NoDataError(f"_histogramdd_{'from_bin_tensors' if _are_edges(bins) else 'bin_edges'}")
     if _are_edges(bins):
         edges = list(bins)
         _check_edges(rows, edges)

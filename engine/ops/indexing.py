@@ -9,6 +9,7 @@ from engine import layout as layouts
 from engine.errors import (
     BroadcastError,
     DtypeError,
+    NonzeroOnMetaError,
     TensorIndexError,
     TensorRuntimeError,
     TensorValueError,
@@ -173,9 +174,7 @@ def _mask(x: Tensor, mask: Tensor, at: int, first: int) -> list[tuple[Any, Layou
                 f"the shape of the indexed tensor {list(x.layout.shape)} at index {first + d}"
             )
     if mask.array is None:
-        raise TensorRuntimeError(
-            "Tensor.nonzero() cannot be called on meta tensors: its shape depends on values"
-        )
+        raise NonzeroOnMetaError
     vectors = mask.array.nonzero()
     return [(v, layouts.contiguous(v.shape)) for v in vectors]
 

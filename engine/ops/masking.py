@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from engine import dtypes, scalars
 from engine import layout as layouts
-from engine.errors import BroadcastError, DtypeError, TensorRuntimeError
+from engine.errors import (
+    BroadcastError,
+    DtypeError,
+    NoDataError,
+    NonzeroOnMetaError,
+    TensorRuntimeError,
+)
 from engine.kinds import altered, composite, kernel, made, pointwise
 from engine.overloads import no_overload
 from engine.registry import F, method, methods, ops
@@ -77,7 +83,7 @@ def where_method(x: Tensor, condition: Any, other: Any) -> Any:
 
 def _positions(input: Tensor) -> list[Any]:
     if input.array is None:
-        raise TensorRuntimeError("nonzero is not supported on meta tensors: its size is unknown")
+        raise NonzeroOnMetaError
     array = input.array if input.ndim else input.array.reshape(1)
     return list((array != 0).nonzero())
 
@@ -149,7 +155,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Made:
     else:
         shape = layouts.broadcast_shapes(mask.layout.shape, input.layout.shape)
     if input.array is None:
-        raise TensorRuntimeError("masked_select cannot be called on meta tensors")
+        raise NoDataError("masked_select")
     xp = input.kind.xp
     chosen = xp.broadcast_to(input.array, shape)[xp.broadcast_to(mask.array, shape)]
     return made(input.dtype, chosen.shape, lambda _: chosen)

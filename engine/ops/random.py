@@ -711,7 +711,7 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
     return made(count.dtype, shape, run)
 
 
-@kernel(data_dependent=True, example="multinomial(tensor([0., 3., 1.]), 2)")
+@kernel(example="multinomial(tensor([0., 3., 1.]), 2)")
 def multinomial(
     input: Tensor,
     num_samples: int,

@@ -326,7 +326,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
         return input.new_zeros((0,))
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     rows = list(choose(range(input.layout.numel), r))
-    at = F.tensor(rows, dtype=dtypes.int64).reshape((len(rows), r))
+    at = F.tensor(rows, dtype=dtypes.int64, device=input.device).reshape((len(rows), r))
     return F.stack([input.index_select(0, at.select(1, c)) for c in range(r)], 1)  # type: ignore[no-any-return]
 
 

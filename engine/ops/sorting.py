@@ -10,8 +10,8 @@ from engine import dtypes, selection
 from engine import layout as layouts
 from engine.errors import (
     DtypeError,
+    NoDataError,
     TensorIndexError,
-    TensorNotImplementedError,
     TensorRuntimeError,
 )
 from engine.kinds import kernel, made, working
@@ -284,10 +284,7 @@ def _parts(values: Made, inverse: Any, counts: Any, shape: tuple[int, ...]) -> A
 
 def _check_data(input: Tensor, name: str, dim: int | None) -> None:
     if input.array is None:
-        raise TensorNotImplementedError(
-            f"aten::{name}: attempted to run this operator with Meta tensors, but there was no "
-            "fake impl or Meta kernel registered."
-        )
+        raise NoDataError(name)
     check_takes("bifu", "unique" if dim is None else "unique_dim", input.dtype)
 
 

@@ -8,6 +8,7 @@ from engine import device as devices
 from engine import layout as layouts
 from engine.errors import TensorRuntimeError
 from engine.kinds import kernel, made
+from engine.layout import wrap_dim
 from engine.registry import F, ops
 from engine.storage import allocate
 from engine.tensor import kind_of, wrap
@@ -49,7 +50,7 @@ def _replaced(input: Tensor, src: Tensor, view: Callable[[Tensor], Tensor]) -> M
 
 
 def _sliced(t: Tensor, dim: int, start: int | None, end: int | None, step: int) -> Tensor:
-    index = (slice(None),) * (dim % max(t.ndim, 1)) + (slice(start, end, step),)
+    index = (slice(None),) * wrap_dim(dim, t.ndim) + (slice(start, end, step),)
     return t[index]  # type: ignore[index, no-any-return]
 
 
