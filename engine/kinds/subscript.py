@@ -73,7 +73,7 @@ def _step_backward(node: Node, g: Tensor) -> Sequence[Any]:
     shape, key = node.attributes
     if state.grad or g.array is None:
         whole = g.new_zeros(shape)
-        whole[key].copy_(g)  # type: ignore[index]
+        whole[key].copy_(g)
         return (whole,)
     array = g.kind.xp.zeros(shape, g.kind.np)
     array[key] = g.array
@@ -132,7 +132,7 @@ def plan_of(x: Tensor, index: Any) -> Plan:
         found = _make(x.layout, index)
         if len(memo) < _MEMO_LIMIT:
             memo[key] = found
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def _make(layout: Layout, index: Any) -> Plan:
@@ -179,7 +179,7 @@ def _plain_item(item: Any) -> Any:
 
 def _items(index: Any) -> Sequence[Any]:
     if index.__class__ is tuple:
-        return index  # type: ignore[no-any-return]
+        return index
     if index.__class__ is list and len(index) < 32 and _holds_more_than_numbers(index):
         return tuple(index)
     return (index,)

@@ -151,4 +151,4 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
         ],
         -1,
     )
-    return coordinates.unbind(-1)  # type: ignore[no-any-return]
+    return coordinates.unbind(-1)

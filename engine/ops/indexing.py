@@ -40,7 +40,7 @@ def get(x: Tensor, index: Any) -> Tensor:
     plan = plan_of(x, index)
     y = viewed(x, plan) if plan.steps else x
     if plan.indices:
-        return ops["_index"].function(y, tuple(plan.indices))  # type: ignore[no-any-return]
+        return ops["_index"].function(y, tuple(plan.indices))
     return y
 
 

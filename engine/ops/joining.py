@@ -143,7 +143,7 @@ def hstack(tensors: Tensors) -> Tensor:
     """Joined along the second dimension, vectors along their only one."""
     _nonempty(tensors, "hstack")
     parts = [F.atleast_1d(t) for t in tensors]
-    return F.cat(parts, 0 if parts[0].ndim == 1 else 1)  # type: ignore[no-any-return]
+    return F.cat(parts, 0 if parts[0].ndim == 1 else 1)
 
 
 @composite(
@@ -152,20 +152,18 @@ def hstack(tensors: Tensors) -> Tensor:
 def vstack(tensors: Tensors) -> Tensor:
     """Joined along the first dimension, vectors as rows."""
     _nonempty(tensors, "vstack")
-    return F.cat([F.atleast_2d(t) for t in tensors], 0)  # type: ignore[no-any-return]
+    return F.cat([F.atleast_2d(t) for t in tensors], 0)
 
 
 @composite(method=False, example="dstack([tensor([1., 2.]), tensor([3., 4.])])")
 def dstack(tensors: Tensors) -> Tensor:
     """Joined along the third dimension, which is added where it is missing."""
     _nonempty(tensors, "dstack")
-    return F.cat([F.atleast_3d(t) for t in tensors], 2)  # type: ignore[no-any-return]
+    return F.cat([F.atleast_3d(t) for t in tensors], 2)
 
 
 @composite(method=False, example="column_stack([tensor([1., 2.]), tensor([3., 4.])])")
 def column_stack(tensors: Tensors) -> Tensor:
     """Joined along the second dimension, vectors as columns."""
     _nonempty(tensors, "column_stack")
-    return F.hstack(  # type: ignore[no-any-return]
-        [t if t.ndim > 1 else t.reshape((t.layout.numel, 1)) for t in tensors]
-    )
+    return F.hstack([t if t.ndim > 1 else t.reshape((t.layout.numel, 1)) for t in tensors])

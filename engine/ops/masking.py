@@ -120,7 +120,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
 @composite(data_dependent=True, out=False, example="argwhere(tensor([0., 1., 2.]))")
 def argwhere(input: Tensor) -> Tensor:
     """The positions of the elements that are not zero, as rows."""
-    return ops["_nonzero"].function(input)  # type: ignore[no-any-return]
+    return ops["_nonzero"].function(input)
 
 
 @kernel(example="nonzero_static(tensor([0, 1]), size=2)")
@@ -184,11 +184,11 @@ def _wide(xp: Any, mask: Tensor, shape: tuple[int, ...]) -> Any:
 
 
 def _kept(g: Tensor, mask: Tensor) -> Tensor:
-    return F.masked_fill(g, mask, 0)  # type: ignore[no-any-return]
+    return F.masked_fill(g, mask, 0)
 
 
 def _fill_sum(g: Tensor, mask: Tensor) -> Tensor:
-    return F.where(mask, g, 0).sum()  # type: ignore[no-any-return]
+    return F.where(mask, g, 0).sum()
 
 
 @kernel(
@@ -230,21 +230,21 @@ def _masked_fill_tensor(input: Tensor, mask: Tensor, value: Tensor) -> Made:
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     """``value``, a number or a tensor of one element, where the mask holds."""
     form = "_masked_fill_tensor" if isinstance(value, Tensor) else "_masked_fill_number"
-    return ops[form].function(input, mask, value)  # type: ignore[no-any-return]
+    return ops[form].function(input, mask, value)
 
 
 @method("masked_fill_")
 def masked_fill_(x: Tensor, mask: Tensor, value: Any) -> Tensor:
     """``masked_fill`` of the tensor itself."""
     form = "_masked_fill_tensor_" if isinstance(value, Tensor) else "_masked_fill_number_"
-    return methods[form](x, mask, value)  # type: ignore[no-any-return]
+    return methods[form](x, mask, value)
 
 
 def _scattered_source(g: Tensor, mask: Tensor, source_layout: Layout) -> Tensor:
     chosen = F.masked_select(g, mask)
     whole = g.new_zeros((source_layout.numel,))
     count = min(chosen.layout.numel, source_layout.numel)
-    return F.cat([chosen[:count], whole[count:]]).reshape(source_layout.shape)  # type: ignore[no-any-return]
+    return F.cat([chosen[:count], whole[count:]]).reshape(source_layout.shape)
 
 
 @kernel(

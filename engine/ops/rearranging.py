@@ -164,7 +164,7 @@ def repeat_interleave(
     """
     interleaved = ops["_interleaved"].function
     if repeats is None:
-        return interleaved(input, output_size)  # type: ignore[no-any-return]
+        return interleaved(input, output_size)
     if dim is None:
         input, dim = input.flatten(), 0
     d = wrap_dim(dim, input.ndim)
@@ -252,7 +252,7 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     if input.ndim == 1:
         return input.diag_embed(diagonal)
     if input.ndim == 2:
-        return F.diagonal_copy(input, diagonal)  # type: ignore[no-any-return]
+        return F.diagonal_copy(input, diagonal)
     raise TensorRuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input.ndim}D")
 
 
@@ -312,7 +312,7 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
     if len(tensors) == 1:
         return tensors[0]
     grids = meshgrid(*tensors, indexing="ij")
-    return F.stack([g.flatten() for g in grids], 1)  # type: ignore[no-any-return]
+    return F.stack([g.flatten() for g in grids], 1)
 
 
 @composite(out=False, method=False, example="combinations(tensor([1, 2, 3]))")
@@ -327,7 +327,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     rows = list(choose(range(input.layout.numel), r))
     at = F.tensor(rows, dtype=dtypes.int64, device=input.device).reshape((len(rows), r))
-    return F.stack([input.index_select(0, at.select(1, c)) for c in range(r)], 1)  # type: ignore[no-any-return]
+    return F.stack([input.index_select(0, at.select(1, c)) for c in range(r)], 1)
 
 
 @function("broadcast_tensors")
@@ -392,9 +392,3 @@ def sum_to_size(input: Tensor, size: Size) -> Tensor:
     dims, lead = layouts.needs_sum(shape, tuple(size))
     y = input.sum(dims, keepdim=True) if dims else input
     return y.view(size) if lead else y
-
-
-@composite(method=False, out=False, example="constant_pad_nd(tensor([1., 2.]), (1, 1))")
-def constant_pad_nd(input: Tensor, pad: Dims, value: Any = 0) -> Tensor:
-    """Padded with a constant; ``pad`` lists before and after from the last dimension on."""
-    return F.pad(input, pad, "constant", value)  # type: ignore[no-any-return]

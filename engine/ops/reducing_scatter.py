@@ -86,13 +86,13 @@ def _gradients(
     elif reduce == "mean":
         start = g.new_ones(g.layout.shape) if include else g.new_zeros(g.layout.shape)
         times = moves.add(start, g.new_ones(source.layout.shape))
-        shared = g / F.masked_fill(times, times == 0, 1)
+        shared = g / F.masked_fill(times, F.eq(times, 0), 1)
         into, back = shared, moves.read(shared)
     elif reduce == "prod":
         into, back = _product_gradients(g, input, source, y, moves)
     else:
-        mine = (input == y).to(g.dtype)
-        theirs = (source == moves.read(y)).to(g.dtype)
+        mine = F.eq(input, y).to(g.dtype)
+        theirs = F.eq(source, moves.read(y)).to(g.dtype)
         shared = g / moves.add(mine, theirs)
         into, back = mine * shared, theirs * moves.read(shared)
     if not include:
@@ -104,11 +104,11 @@ def _product_gradients(
     g: Tensor, input: Tensor, source: Tensor, y: Tensor, moves: _Moves
 ) -> tuple[Tensor, Tensor]:
     """Of a product: the product of the others, with care for factors of zero."""
-    whole = F.masked_fill(input, input == 0, 1)
+    whole = F.masked_fill(input, F.eq(input, 0), 1)
     into = g * moves.reduce(whole, source) / whole
-    zero = source == 0
+    zero = F.eq(source, 0)
     zeros = moves.read(moves.add(input.new_zeros(input.layout.shape), zero.to(input.dtype)))
-    single = F.logical_and(zero, zeros == 1)
+    single = F.logical_and(zero, F.eq(zeros, 1))
     others = moves.reduce(input, F.masked_fill(source, single, 1))
     back = F.where(
         single,

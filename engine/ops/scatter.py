@@ -147,14 +147,14 @@ def scatter(
     options = {"value": value, "reduce": reduce, "out": out}
     given = {k: v for k, v in options.items() if v is not None}
     form, found, rest = _form("scatter", args, given)
-    return ops[form].function(input, *found, **rest)  # type: ignore[no-any-return]
+    return ops[form].function(input, *found, **rest)
 
 
 @method("scatter_")
 def scatter_(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """``scatter`` of the tensor itself."""
     form, found, rest = _form("scatter_", args, kwargs)
-    return methods[form + "_"](x, *found, **rest)  # type: ignore[no-any-return]
+    return methods[form + "_"](x, *found, **rest)
 
 
 @kernel(

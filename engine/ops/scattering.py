@@ -188,14 +188,14 @@ def _index_fill_tensor(input: Tensor, dim: Dim, index: Tensor, value: Tensor) ->
 def index_fill(input: Tensor, dim: Dim, index: Tensor, value: Any) -> Tensor:
     """``value``, a number or a tensor of one element, in the slices of ``dim`` at ``index``."""
     form = "_index_fill_tensor" if isinstance(value, Tensor) else "_index_fill_number"
-    return ops[form].function(input, dim, index, value)  # type: ignore[no-any-return]
+    return ops[form].function(input, dim, index, value)
 
 
 @method("index_fill_")
 def index_fill_(x: Tensor, dim: Dim, index: Tensor, value: Any) -> Tensor:
     """``index_fill`` of the tensor itself."""
     form = "_index_fill_tensor_" if isinstance(value, Tensor) else "_index_fill_number_"
-    return methods[form](x, dim, index, value)  # type: ignore[no-any-return]
+    return methods[form](x, dim, index, value)
 
 
 def _put_values(g: Tensor, index: Tensor, source_shape: Any) -> Tensor:

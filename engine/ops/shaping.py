@@ -58,7 +58,7 @@ def _reshape_alias(input: Layout, size: Size) -> Layout:
 def _reshaped(input: Tensor, shape: tuple[int, ...]) -> Tensor:
     size = layouts.infer_shape(shape, input.layout.numel)
     if layouts.view_strides(input.layout.shape, input.layout.strides, size) is not None:
-        return ops["_reshape_alias"].function(input, size)  # type: ignore[no-any-return]
+        return ops["_reshape_alias"].function(input, size)
     y: Tensor = ops["_unsafe_view"].function(input.clone(memory_format=contiguous_format), size)
     y.base = None
     return y
@@ -125,10 +125,10 @@ def _view_dtype(input: Tensor, dtype: DType) -> tuple[Layout, int, Kind]:
 def view_method(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """The same memory in another shape, or read as another dtype."""
     if args and args[0].__class__ is DType or "dtype" in kwargs:
-        return ops["_view_dtype"].function(x, *args, **kwargs)  # type: ignore[no-any-return]
+        return ops["_view_dtype"].function(x, *args, **kwargs)
     if not args and not kwargs:
         raise no_overload("view", args, kwargs, ("(torch.dtype dtype)", "(tuple of ints size)"))
-    return ops["view"].function(x, *args, **kwargs)  # type: ignore[no-any-return]
+    return ops["view"].function(x, *args, **kwargs)
 
 
 def _flat_shape(input: Layout, start_dim: int, end_dim: int) -> tuple[int, ...]:

@@ -29,7 +29,7 @@ def _pieces(input: Layout, d: int, lengths: list[int]) -> _Parts:
 
 
 def _joined(gs: Any, shape: Any, *arguments: Any) -> Tensor:
-    return F.cat(gs, arguments[-1])  # type: ignore[no-any-return]
+    return F.cat(gs, arguments[-1])
 
 
 def _lengths(size: int, each: int) -> list[int]:

@@ -93,7 +93,7 @@ def _slice(
     size = input.layout.shape[dim]
     first, last, _ = slice(start, end).indices(size)
     index = (slice(None),) * (dim % input.ndim) + (slice(first, max(first, last), step),)
-    return input[index]  # type: ignore[index, no-any-return]
+    return input[index]
 
 
 for _name in _COPIED:

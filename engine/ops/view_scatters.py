@@ -51,7 +51,7 @@ def _replaced(input: Tensor, src: Tensor, view: Callable[[Tensor], Tensor]) -> M
 
 def _sliced(t: Tensor, dim: int, start: int | None, end: int | None, step: int) -> Tensor:
     index = (slice(None),) * wrap_dim(dim, t.ndim) + (slice(start, end, step),)
-    return t[index]  # type: ignore[index, no-any-return]
+    return t[index]
 
 
 @kernel(

@@ -11,6 +11,8 @@ from engine.layout import wrap_dim
 from engine.registry import F, attribute, method, methods, ops
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from engine.layout import Layout
     from engine.parameter_types import Dim, Dims, Size, SpreadDims
     from engine.tensor import Tensor
@@ -78,7 +80,7 @@ def unsqueeze(input: Layout, dim: Dim) -> Layout:
     return layouts.unsqueeze(input, wrap_dim(dim, input.ndim + 1))
 
 
-def _squeeze(name: str, node: str) -> Any:
+def _squeeze(name: str, node: str) -> Callable[[Any], Any]:
     return view(
         vjp=lambda g, input_shape: g.reshape(input_shape),
         inplace=True,
@@ -117,14 +119,14 @@ def _squeeze_form(dim: Any) -> str:
 def squeeze(input: Tensor, dim: Any = None) -> Tensor:
     """Without the dimensions of size 1, or without those of ``dim`` that have it."""
     form = ops[_squeeze_form(dim)].function
-    return form(input) if dim is None else form(input, dim)  # type: ignore[no-any-return]
+    return form(input) if dim is None else form(input, dim)
 
 
 @method("squeeze_")
 def squeeze_(x: Tensor, dim: Any = None) -> Tensor:
     """``squeeze`` of the tensor itself."""
     form = methods[_squeeze_form(dim) + "_"]
-    return form(x) if dim is None else form(x, dim)  # type: ignore[no-any-return]
+    return form(x) if dim is None else form(x, dim)
 
 
 @view(
@@ -176,7 +178,7 @@ def movedim(input: Tensor, source: Dims, destination: Dims) -> Tensor:
         if len(set(dims)) != len(dims):
             raise TensorRuntimeError(f"movedim: repeated dim in `{what}` ({list(given)})")
     if n == 0:
-        return ops["alias"].function(input)  # type: ignore[no-any-return]
+        return ops["alias"].function(input)
     order = [-1] * n
     for origin, place in zip(origins, places, strict=True):
         order[place] = origin
@@ -219,7 +221,7 @@ def mT(x: Tensor) -> Tensor:
 def mH(x: Tensor) -> Tensor:
     """The conjugate of the last two dimensions swapped."""
     y = _matrices(x, "mH")
-    return F.conj(y) if x.dtype.is_complex else y  # type: ignore[no-any-return]
+    return F.conj(y) if x.dtype.is_complex else y
 
 
 @attribute("H")
@@ -230,7 +232,7 @@ def H(x: Tensor) -> Tensor:
             f"tensor.H is only supported on matrices (2-D tensors). Got {x.ndim}-D tensor."
         )
     if x.ndim == 0:
-        return F.conj(x) if x.dtype.is_complex else ops["alias"].function(x)  # type: ignore[no-any-return]
+        return F.conj(x) if x.dtype.is_complex else ops["alias"].function(x)
     return mH(x)
 
 
