@@ -12,6 +12,7 @@ from engine.errors import (
     DtypeError,
     NoDataError,
     TensorIndexError,
+    TensorNotImplementedError,
     TensorRuntimeError,
 )
 from engine.kinds import kernel, made, working
