@@ -135,7 +135,7 @@ def _build(op: Op, compose: Any, flat: str | None) -> Any:
                 ops[flat].function.record_two(a, b, z)  # type: ignore[attr-defined]
                 return z
             if tape.requires_grad(a) or tape.requires_grad(b):
-                return compose(a, b)
+                return compose(a, b)  # type: ignore[no-any-return]
         return multiply(a, b)
 
     def multiply(a: Tensor, b: Tensor) -> Tensor:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def _h(t: Tensor) -> Tensor:
-    return t.mH  # type: ignore[no-any-return]
+    return t.mH
 
 
 def _linalg(name: str) -> Any:
@@ -27,7 +27,7 @@ def _linalg(name: str) -> Any:
 
 
 def _triangle(a: Tensor, b: Tensor, *, upper: bool, left: bool = True) -> Tensor:
-    return _linalg("solve_triangular")(a, b, upper=upper, left=left)  # type: ignore[no-any-return]
+    return _linalg("solve_triangular")(a, b, upper=upper, left=left)
 
 
 def _cholesky_gradient(g: Any, y: Any, upper: bool) -> Tensor:
@@ -135,7 +135,7 @@ def _symmetric_eigenvalues_gradient(g: Any, y: Any) -> Tensor:
     values, vectors = y
     g_values, g_vectors = g
     if g_vectors is None:
-        return (vectors * g_values.unsqueeze(-2)) @ _h(vectors)  # type: ignore[no-any-return]
+        return (vectors * g_values.unsqueeze(-2)) @ _h(vectors)
     inner = _h(vectors) @ g_vectors
     gaps = values.unsqueeze(-2) - values.unsqueeze(-1)
     eye = F.eye(values.layout.shape[-1], dtype=dtypes.bool_)
@@ -143,7 +143,7 @@ def _symmetric_eigenvalues_gradient(g: Any, y: Any) -> Tensor:
     inner = inner.masked_fill(eye, 0)
     if g_values is not None:
         inner = inner + F.diag_embed(g_values).to(inner.dtype)
-    return vectors @ inner @ _h(vectors)  # type: ignore[no-any-return]
+    return vectors @ inner @ _h(vectors)
 
 
 def _check_eigen(name: str, stub: str, t: Tensor) -> None:
@@ -195,7 +195,7 @@ def eigh(A: Tensor, UPLO: str = "L") -> Any:
 )
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     """The eigenvalues of a symmetric or Hermitian matrix, ascending."""
-    return _linalg("eigh")(A, UPLO)[0]  # type: ignore[no-any-return]
+    return _linalg("eigh")(A, UPLO)[0]
 
 
 def _eigenvalues_gradient(g: Any, y: Any, A_dtype: DType) -> Tensor:
@@ -204,7 +204,7 @@ def _eigenvalues_gradient(g: Any, y: Any, A_dtype: DType) -> Tensor:
     h = _h(vectors)
     if g_vectors is None:
         inner = g_values.unsqueeze(-1) * h
-        return _linalg("solve")(h, inner)  # type: ignore[no-any-return]
+        return _linalg("solve")(h, inner)
     inner = h @ g_vectors
     own = F.real(inner.diagonal(0, -2, -1))
     inner = inner - h @ (vectors * own.unsqueeze(-2))
@@ -213,7 +213,7 @@ def _eigenvalues_gradient(g: Any, y: Any, A_dtype: DType) -> Tensor:
     inner = (inner / gaps.masked_fill(eye, 1)).masked_fill(eye, 0)
     if g_values is not None:
         inner = inner + F.diag_embed(g_values)
-    return _linalg("solve")(h, inner @ h)  # type: ignore[no-any-return]
+    return _linalg("solve")(h, inner @ h)
 
 
 @kernel(
@@ -253,7 +253,7 @@ def eig(A: Tensor) -> Any:
 )
 def eigvals(A: Tensor) -> Tensor:
     """The eigenvalues of any square matrix, always complex, in no special order."""
-    return _linalg("eig")(A)[0]  # type: ignore[no-any-return]
+    return _linalg("eig")(A)[0]
 
 
 def _skew(t: Tensor) -> Tensor:
@@ -273,8 +273,8 @@ def _singular_values_gradient(g: Any, y: Any, full_matrices: bool) -> Tensor:
         gvh = None if gvh is None else gvh.narrow(-2, 0, k)
     if gu is None and gvh is None:
         if m >= n:
-            return u @ (gs.unsqueeze(-1) * vh)  # type: ignore[no-any-return]
-        return (u * gs.unsqueeze(-2)) @ vh  # type: ignore[no-any-return]
+            return u @ (gs.unsqueeze(-1) * vh)
+        return (u * gs.unsqueeze(-2)) @ vh
     squares = s * s
     eye = F.eye(k, dtype=dtypes.bool_)
     gaps = (squares.unsqueeze(-2) - squares.unsqueeze(-1)).masked_fill(eye, 1)
@@ -296,11 +296,11 @@ def _singular_values_gradient(g: Any, y: Any, full_matrices: bool) -> Tensor:
         inner = inner + F.diag_embed(turned.diagonal(0, -2, -1) / (2 * s))
     if m > k and gu is not None:
         outside = gu / s.unsqueeze(-2)
-        return (u @ inner + outside - u @ (_h(u) @ outside)) @ vh  # type: ignore[no-any-return]
+        return (u @ inner + outside - u @ (_h(u) @ outside)) @ vh
     if n > k and gvh is not None:
         outside = gvh / s.unsqueeze(-1)
-        return u @ (inner @ vh + outside - (outside @ _h(vh)) @ vh)  # type: ignore[no-any-return]
-    return u @ inner @ vh  # type: ignore[no-any-return]
+        return u @ (inner @ vh + outside - (outside @ _h(vh)) @ vh)
+    return u @ inner @ vh
 
 
 def _full(xp: Any, a: Any, whole: bool) -> list[Any]:
@@ -360,7 +360,7 @@ def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> 
 )
 def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
     """The singular values, descending."""
-    return _linalg("svd")(A, full_matrices=False, driver=driver)[1]  # type: ignore[no-any-return]
+    return _linalg("svd")(A, full_matrices=False, driver=driver)[1]
 
 
 @composite(name="svd", example="svd(tensor([[3., 0.], [0., 4.]])).S")
@@ -416,11 +416,11 @@ def _qr_gradient(g: Any, y: Any, mode: str) -> Tensor:
         return _qr_tall(gq, gr, q, r)
     left, right = r.narrow(-1, 0, m), r.narrow(-1, m, n - m)
     if gr is None:
-        return F.cat((_qr_tall(gq, None, q, left), F.zeros_like(q @ right)), -1)  # type: ignore[no-any-return]
+        return F.cat((_qr_tall(gq, None, q, left), F.zeros_like(q @ right)), -1)
     g_left, g_right = gr.narrow(-1, 0, m), gr.narrow(-1, m, n - m)
     along = (q @ right) @ _h(g_right)
     first = _qr_tall(along if gq is None else gq + along, g_left, q, left)
-    return F.cat((first, q @ g_right), -1)  # type: ignore[no-any-return]
+    return F.cat((first, q @ g_right), -1)
 
 
 @kernel(

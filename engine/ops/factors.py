@@ -1,4 +1,4 @@
-"""LU factors and what is solved with them, older solvers, and Householder products."""
+"""LU factors and what is solved with them, older solvers."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def _triangle(a: Tensor, b: Tensor, *, upper: bool, left: bool = True, unit: boo
 def _lower(t: Tensor, k: int) -> Tensor:
     """The first k columns as a unit lower triangle."""
     eye = F.eye(t.layout.shape[-2], k, dtype=t.dtype)
-    return F.tril(t.narrow(-1, 0, k), -1) + eye  # type: ignore[no-any-return]
+    return F.tril(t.narrow(-1, 0, k), -1) + eye
 
 
 def _upper(t: Tensor, k: int) -> Tensor:
-    return F.triu(t.narrow(-2, 0, k))  # type: ignore[no-any-return]
+    return F.triu(t.narrow(-2, 0, k))
 
 
 def _factors_gradient(g_low: Any, g_up: Any, p: Tensor, low: Tensor, up: Tensor) -> Tensor:
@@ -66,12 +66,12 @@ def _factors_gradient(g_low: Any, g_up: Any, p: Tensor, low: Tensor, up: Tensor)
         if beyond is None:
             beyond = square.new_zeros((*square.layout.shape[:-2], m, n - k))
         square = F.cat((square, beyond), -1)
-    return p @ square  # type: ignore[no-any-return]
+    return p @ square
 
 
 def _permuted(pivots: Tensor, m: int, like: Tensor) -> Tensor:
     """The permutation matrix P of A = P L U, with no history."""
-    return functions["lu_unpack"](like.detach(), pivots, unpack_data=False)[0]  # type: ignore[no-any-return]
+    return functions["lu_unpack"](like.detach(), pivots, unpack_data=False)[0]
 
 
 def _packed_gradient(g: Any, y: Any) -> Tensor:
@@ -215,7 +215,7 @@ def _unpack_gradient(g: Any, LU_data_shape: Any) -> Tensor:
         if m > k:
             part = F.cat((part, part.new_zeros((*part.layout.shape[:-2], m - k, n))), -2)
         y = y + part
-    return y  # type: ignore[no-any-return]
+    return y
 
 
 @kernel(
@@ -334,7 +334,7 @@ def linalg_lu_solve(
 @composite(example="lu_solve(ones(2, 1), *linalg.lu_factor(eye(2)))")
 def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     """As linalg.lu_solve with the right-hand side first, the older form."""
-    return _linalg("lu_solve")(LU_data, LU_pivots, input)  # type: ignore[no-any-return]
+    return _linalg("lu_solve")(LU_data, LU_pivots, input)
 
 
 def _cholesky_inverse_gradient(g: Tensor, y: Tensor, input: Tensor, upper: bool) -> Tensor:
@@ -471,130 +471,3 @@ def triangular_solve(
         made(input.dtype, column_major((*lead, *q[-2:])), run),
         made(input.dtype, column_major((*lead, *p[-2:])), run),
     )
-
-
-def _reflected(xp: Any, a: Any, tau: Any) -> Any:
-    """The first columns of H₁ H₂ …, each Hᵢ = I - τᵢ vᵢ vᵢᴴ with vᵢ below the diagonal of a."""
-    m, n = a.shape[-2:]
-    y = xp.zeros(a.shape, a.dtype)
-    y[..., range(n), range(n)] = 1
-    for i in range(tau.shape[-1] - 1, -1, -1):
-        v = xp.array(a[..., i:, i : i + 1])
-        v[..., 0, 0] = 1
-        y[..., i:, :] -= tau[..., i, None, None] * v @ (v.swapaxes(-1, -2).conj() @ y[..., i:, :])
-    return y
-
-
-def _householder_gradient(g: Tensor, input: Tensor, tau: Tensor, needed: tuple[bool, ...]) -> Any:
-    """By way of the same product written with recorded ops."""
-    return _through(_product_of_reflections, g, (input, tau), needed)
-
-
-def _through(build: Any, g: Tensor, inputs: tuple[Tensor, ...], needed: tuple[bool, ...]) -> Any:
-    create = functions["is_grad_enabled"]()
-    leaves = [t if create and t.requires_grad else t.detach().requires_grad_() for t in inputs]
-    with functions["enable_grad"]():
-        y = build(*leaves)
-    found = functions["autograd.grad"](y, leaves, g, create_graph=create)
-    return tuple(f if n else None for f, n in zip(found, needed, strict=True))
-
-
-def _product_of_reflections(a: Tensor, tau: Tensor) -> Tensor:
-    m, n = a.layout.shape[-2:]
-    y = F.eye(m, n, dtype=a.dtype).expand(a.layout.shape)
-    for i in range(tau.layout.shape[-1] - 1, -1, -1):
-        below = a.narrow(-2, i + 1, m - i - 1).narrow(-1, i, 1)
-        one = below.new_ones((*a.layout.shape[:-2], 1, 1))
-        zeros = below.new_zeros((*a.layout.shape[:-2], i, 1))
-        v = F.cat((zeros, one, below), -2)
-        y = y - tau.narrow(-1, i, 1).unsqueeze(-1) * (v @ (v.mH @ y))
-    return y
-
-
-@kernel(
-    name="linalg.householder_product",
-    spaces=("linalg.",),
-    method=False,
-    vjp={"input,tau": _householder_gradient},
-    node="LinalgHouseholderProductBackward0",
-    example="linalg.householder_product(*geqrf(tensor([[3., 1.], [4., 2.]])))",
-)
-def householder_product(input: Tensor, tau: Tensor) -> Made:
-    """The first columns of a product of Householder reflections, as geqrf leaves them."""
-    name = "torch.linalg.householder_product"
-    if input.ndim < 2:
-        raise TensorRuntimeError(f"{name}: input must have at least 2 dimensions.")
-    m, n = input.layout.shape[-2:]
-    if m < n:
-        raise TensorRuntimeError(
-            f"{name}: input.shape[-2] must be greater than or equal to input.shape[-1]"
-        )
-    if n < tau.layout.shape[-1]:
-        raise TensorRuntimeError(
-            f"{name}: input.shape[-1] must be greater than or equal to tau.shape[-1]"
-        )
-    if input.ndim - tau.ndim != 1:
-        raise TensorRuntimeError(
-            f"{name}: Expected tau to have one dimension less than input, but got tau.ndim equal "
-            f"to {tau.ndim} and input.ndim is equal to {input.ndim}"
-        )
-    if input.layout.shape[:-2] != tau.layout.shape[:-1]:
-        raise TensorRuntimeError(
-            f"{name}: Expected batch dimensions of tau to be equal to input.shape[:-2], but got "
-            f"{list(tau.layout.shape[:-1])}"
-        )
-    if input.dtype is not tau.dtype:
-        raise TensorRuntimeError(
-            f"{name}: tau dtype {tau.dtype!r} does not match input dtype {input.dtype!r}"
-        )
-    return made(
-        input.dtype,
-        column_major(tuple(input.layout.shape)),
-        lambda xp: _reflected(xp, input.array, tau.array),
-    )
-
-
-@composite(example="orgqr(*geqrf(tensor([[3., 1.], [4., 2.]])))")
-def orgqr(input: Tensor, input2: Tensor) -> Tensor:
-    """An older name of linalg.householder_product."""
-    return _linalg("householder_product")(input, input2)  # type: ignore[no-any-return]
-
-
-@kernel(fields=("a", "tau"), example="geqrf(tensor([[3., 1.], [4., 2.]])).tau")
-def geqrf(input: Tensor) -> Any:
-    """R above the diagonal and the Householder vectors below it, with their factors."""
-    if input.ndim < 2:
-        raise TensorRuntimeError("torch.geqrf: input must have at least 2 dimensions.")
-    check_float("torch.geqrf", input.dtype)
-    *lead, m, n = input.layout.shape
-    k = min(m, n)
-
-    def run(xp: Any) -> Any:
-        h, tau = xp.linalg.qr(input.array, "raw")
-        return [h.swapaxes(-1, -2), tau]
-
-    return (
-        made(input.dtype, column_major(tuple(input.layout.shape)), run),
-        made(input.dtype, (*lead, k), run),
-    )
-
-
-@composite(example="ormqr(*geqrf(tensor([[3., 1.], [4., 2.]])), ones(2, 1))")
-def ormqr(
-    input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False
-) -> Tensor:
-    """The full Q of reflections (or its adjoint) times a matrix, from the left or the right."""
-    if input.ndim < 2:
-        raise TensorRuntimeError("torch.ormqr: input must have at least 2 dimensions.")
-    if other.ndim < 2:
-        raise TensorRuntimeError("torch.ormqr: other must have at least 2 dimensions.")
-    m, n = input.layout.shape[-2:]
-    whole = input
-    if n < m:
-        whole = F.cat((input, input.new_zeros((*input.layout.shape[:-1], m - n))), -1)
-    elif n > m:
-        whole = input.narrow(-1, 0, m)
-    q = _linalg("householder_product")(whole, tau)
-    q = q.mH if transpose else q
-    y = q @ other if left else other @ q
-    return y.mT.contiguous().mT  # type: ignore[no-any-return]

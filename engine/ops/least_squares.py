@@ -109,7 +109,7 @@ def pinv(
 @composite(out=False, example="pinverse(tensor([[1., 0.], [0., 2.]]))")
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     """The pseudo-inverse; singular values up to ``rcond`` times the largest count as zero."""
-    return _linalg("pinv")(input, rcond)  # type: ignore[no-any-return]
+    return _linalg("pinv")(input, rcond)
 
 
 @kernel(

@@ -31,14 +31,14 @@ def _column_major(layout: Layout) -> bool:
 
 def _mm_left(g: Tensor, mat2: Tensor, input_layout: Layout) -> Tensor:
     if _column_major(input_layout):
-        return conj(mat2).mm(g.t()).t()  # type: ignore[no-any-return]
+        return conj(mat2).mm(g.t()).t()
     return g.mm(conj(mat2.t()))
 
 
 def _mm_right(g: Tensor, input: Tensor, mat2_layout: Layout) -> Tensor:
     if _column_major(mat2_layout):
         return g.t().mm(conj(input)).t()
-    return conj(input.t()).mm(g)  # type: ignore[no-any-return]
+    return conj(input.t()).mm(g)
 
 
 @contraction(

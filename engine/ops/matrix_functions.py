@@ -61,13 +61,13 @@ def linalg_matrix_power(A: Tensor, n: int) -> Tensor:
         if n % 2:
             result = power if result is None else result @ power
         n //= 2
-    return result  # type: ignore[no-any-return]
+    return result
 
 
 @composite(example="matrix_power(tensor([[1., 1.], [0., 1.]]), 5)")
 def matrix_power(input: Tensor, n: int) -> Tensor:
     """A square matrix times itself; a negative power is one of the inverse."""
-    return _linalg("matrix_power")(input, n)  # type: ignore[no-any-return]
+    return _linalg("matrix_power")(input, n)
 
 
 # Coefficients of the diagonal Padé approximant of degree 13 (Higham 2005); good for norms
@@ -115,7 +115,7 @@ def _exponential_gradient(g: Tensor, A: Tensor) -> Tensor:
     above = F.cat((h, g), -1)
     below = F.cat((F.zeros_like(h), h), -1)
     whole = _linalg("matrix_exp")(F.cat((above, below), -2))
-    return whole.narrow(-2, 0, n).narrow(-1, n, n)  # type: ignore[no-any-return]
+    return whole.narrow(-2, 0, n).narrow(-1, n, n)
 
 
 @kernel(
@@ -136,7 +136,7 @@ def linalg_matrix_exp(A: Tensor) -> Made:
 @composite(example="matrix_exp(zeros(2, 2))")
 def matrix_exp(input: Tensor) -> Tensor:
     """The exponential of each square matrix (not of its elements)."""
-    return _linalg("matrix_exp")(input)  # type: ignore[no-any-return]
+    return _linalg("matrix_exp")(input)
 
 
 def _cheapest(tensors: list[Tensor]) -> Tensor:
@@ -238,7 +238,7 @@ def chain_matmul(*matrices: Tensor) -> Tensor:
             raise TensorRuntimeError(f"Tensor dimension is {t.ndim}, expected 2 instead.")
     if len(matrices) == 1:
         return matrices[0]
-    return _linalg("multi_dot")(matrices)  # type: ignore[no-any-return]
+    return _linalg("multi_dot")(matrices)
 
 
 @composite(
@@ -260,7 +260,7 @@ def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
         raise TensorRuntimeError("N must be greater than 1.")
     rows = x.unsqueeze(-1).expand((*x.layout.shape, n - 1))
     powers = rows.cumprod(-1)
-    return F.cat((powers.new_ones((*x.layout.shape, 1)), powers), -1)  # type: ignore[no-any-return]
+    return F.cat((powers.new_ones((*x.layout.shape, 1)), powers), -1)
 
 
 @composite(
@@ -294,7 +294,7 @@ def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
             "Expected self to satisfy the requirement prod(self.shape[ind:]) == "
             f"prod(self.shape[:ind]), but got {columns} != {rows}"
         )
-    return _linalg("inv")(A.reshape((columns, rows))).reshape((*second, *first))  # type: ignore[no-any-return]
+    return _linalg("inv")(A.reshape((columns, rows))).reshape((*second, *first))
 
 
 @composite(
@@ -316,4 +316,4 @@ def tensorsolve(A: Tensor, B: Tensor, dims: Dims | None = None) -> Tensor:
             f"prod(self.shape[:other.ndim]), but got {columns} != {rows}"
         )
     flat = _linalg("solve")(A.reshape((columns, columns)), B.flatten())
-    return flat.reshape(shape[B.ndim :])  # type: ignore[no-any-return]
+    return flat.reshape(shape[B.ndim :])

@@ -45,11 +45,11 @@ def _of_singular_values(x: Tensor, order: Any, dims: tuple[int, int], keepdim: b
     else:
         y = values.amax((-1,), keepdim) if order == 2 else values.amin((-1,), keepdim)
     if not keepdim:
-        return y  # type: ignore[no-any-return]
+        return y
     back = [0] * x.ndim
     for at, d in enumerate(order_of_dims):
         back[d] = at
-    return y.unsqueeze(-1).permute(tuple(back))  # type: ignore[no-any-return]
+    return y.unsqueeze(-1).permute(tuple(back))
 
 
 _MATRIX_NORM = (
@@ -96,10 +96,13 @@ def matrix_norm(
             f"linalg.matrix_norm: dims must be different. Got ({dim[0]}, {dim[1]})"
         )
     if ord == "fro":
-        return _linalg("vector_norm")(input, 2, (a, b), keepdim, dtype=dtype)  # type: ignore[no-any-return]
-    if isinstance(ord, str) and ord != "nuc" or not isinstance(ord, str) and ord not in _ORDERS:
+        return _linalg("vector_norm")(input, 2, (a, b), keepdim, dtype=dtype)
+    if isinstance(ord, str):
+        if ord != "nuc":
+            raise _unsupported(ord)
+    elif ord not in _ORDERS:
         raise _unsupported(ord)
-    if ord == "nuc" or abs(ord) == 2:
+    if isinstance(ord, str) or abs(ord) == 2:
         check_float("linalg.matrix_norm", input.dtype)
         x = input if dtype is None else input.to(dtype)
         return _of_singular_values(x, ord, (a, b), keepdim)
@@ -108,7 +111,7 @@ def matrix_norm(
     lengths = _linalg("vector_norm")(input, 1, (a,), keepdim, dtype=dtype)
     if not keepdim and b > a:
         b -= 1
-    return lengths.amax((b,), keepdim) if ord > 0 else lengths.amin((b,), keepdim)  # type: ignore[no-any-return]
+    return lengths.amax((b,), keepdim) if ord > 0 else lengths.amin((b,), keepdim)
 
 
 @composite(
@@ -143,21 +146,21 @@ def norm(
     )
     if matrix:
         over = (-2, -1) if dim is None else dim
-        return _linalg("matrix_norm")(input, ord, over, keepdim, dtype=dtype)  # type: ignore[no-any-return]
+        return _linalg("matrix_norm")(input, ord, over, keepdim, dtype=dtype)
     order = 2 if ord is None else ord
-    return _linalg("vector_norm")(input, order, dim, keepdim, dtype=dtype)  # type: ignore[no-any-return]
+    return _linalg("vector_norm")(input, order, dim, keepdim, dtype=dtype)
 
 
 @composite(method=False, example="nuclear_norm(tensor([[3., 0.], [0., 4.]]))")
 def nuclear_norm(input: Tensor, dim: Dims = (-2, -1), keepdim: bool = False) -> Tensor:
     """The sum of the singular values."""
-    return _linalg("matrix_norm")(input, "nuc", dim, keepdim)  # type: ignore[no-any-return]
+    return _linalg("matrix_norm")(input, "nuc", dim, keepdim)
 
 
 @composite(method=False, example="frobenius_norm(tensor([[3., 0.], [0., 4.]]), (0, 1))")
 def frobenius_norm(input: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
     """The square root of the sum of squares over one or two dimensions."""
-    return _linalg("vector_norm")(input, 2, dim, keepdim)  # type: ignore[no-any-return]
+    return _linalg("vector_norm")(input, 2, dim, keepdim)
 
 
 @composite(
@@ -177,7 +180,7 @@ def cond(input: Tensor, p: Any = None) -> Tensor:
             return input.new_zeros(input.layout.shape[:-2])
         largest, least = values.narrow(-1, 0, 1), values.narrow(-1, k - 1, 1)
         ratio = least / largest if p == -2 else largest / least
-        return ratio.squeeze(-1)  # type: ignore[no-any-return]
+        return ratio.squeeze(-1)
     if p not in ("fro", "nuc") and (isinstance(p, str) or p not in _ORDERS):
         raise TensorRuntimeError(f"linalg.cond got an invalid norm type: {_written(p)}")
     check_square(f"linalg.cond(ord={_written(p)})", input)
@@ -186,4 +189,4 @@ def cond(input: Tensor, p: Any = None) -> Tensor:
     inverse, info = _linalg("inv_ex")(input)
     inverse = inverse.masked_fill_((info > 0).unsqueeze(-1).unsqueeze(-1), _INF)
     size = _linalg("matrix_norm")(input, p) * _linalg("matrix_norm")(inverse, p)
-    return size.nan_to_num(_INF, _INF, -_INF)  # type: ignore[no-any-return]
+    return size.nan_to_num(_INF, _INF, -_INF)

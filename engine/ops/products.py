@@ -76,7 +76,7 @@ def _check_two_dim(name: str, t: Tensor) -> None:
 
 
 def _column_major(layout: Any) -> bool:
-    return layout.strides[0] == 1 and layout.strides[1] == layout.shape[0]  # type: ignore[no-any-return]
+    return layout.strides[0] == 1 and layout.strides[1] == layout.shape[0]
 
 
 def _addmm_left(g: Tensor, mat2: Tensor, mat1_layout: Any, alpha: Any) -> Tensor:
@@ -414,7 +414,7 @@ def _trace_gradient(g: Tensor, input_shape: tuple[int, ...]) -> Tensor:
     if count:
         at = F.arange(0, (count - 1) * step + 1, step)
         flat = flat.index_fill(0, at, g)
-    return flat.view((rows, columns))  # type: ignore[no-any-return]
+    return flat.view((rows, columns))
 
 
 @kernel(vjp=_trace_gradient, out=False, example="trace(tensor([[1., 2.], [3., 4.]]))")
@@ -439,7 +439,7 @@ def _cross_arrays(xp: Any, a: Any, b: Any, dim: int) -> Any:
 
 
 def _cross_again(a: Tensor, b: Tensor, dim: int) -> Tensor:
-    return ops["linalg.cross"].function(a, b, dim=dim)  # type: ignore[no-any-return]
+    return ops["linalg.cross"].function(a, b, dim=dim)
 
 
 @kernel(
@@ -486,7 +486,7 @@ def _cross_dim(input: Tensor, other: Tensor, dim: int | None) -> int:
 def cross(input: Tensor, other: Tensor, dim: Dim | None = None) -> Tensor:
     """The cross product along ``dim``, or along the first dimension of size 3."""
     found = _cross_dim(input, other, dim)
-    return ops["linalg.cross"].function(input, other, dim=found)  # type: ignore[no-any-return]
+    return ops["linalg.cross"].function(input, other, dim=found)
 
 
 @composite(

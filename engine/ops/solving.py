@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def _h(t: Tensor) -> Tensor:
-    return t.mH  # type: ignore[no-any-return]
+    return t.mH
 
 
 def _linalg(name: str) -> Any:
@@ -38,7 +38,7 @@ def _det_gradient(g: Tensor, y: Tensor, A: Tensor) -> Tensor:
     then the cofactors."""
     scale = g * (F.conj_physical(y) if y.dtype.is_complex else y)
     if A.layout.numel == 0:
-        return F.zeros_like(A)  # type: ignore[no-any-return]
+        return F.zeros_like(A)
     if y.array is None or (y.array != 0).all():
         inverse = _h(_linalg("inv")(A))
         return scale.unsqueeze(-1).unsqueeze(-1) * inverse
@@ -57,7 +57,7 @@ def _cofactors(A: Tensor) -> Tensor:
     turn = _linalg("det")(u) * _linalg("det")(vh)
     if turn.dtype.is_complex:
         turn = F.conj_physical(turn)
-    return turn.unsqueeze(-1).unsqueeze(-1) * ((u * others.unsqueeze(-2)) @ vh)  # type: ignore[no-any-return]
+    return turn.unsqueeze(-1).unsqueeze(-1) * ((u * others.unsqueeze(-2)) @ vh)
 
 
 @kernel(
@@ -77,7 +77,7 @@ def linalg_det(A: Tensor) -> Made:
 @composite(example="det(tensor([[1., 2.], [3., 4.]]))")
 def det(input: Tensor) -> Tensor:
     """The determinant of each square matrix."""
-    return _linalg("det")(input)  # type: ignore[no-any-return]
+    return _linalg("det")(input)
 
 
 def _slogdet_gradient(g: Any, y: Any, A: Tensor) -> Tensor:
@@ -121,15 +121,15 @@ def logdet(input: Tensor) -> Tensor:
     _check_determinant("logdet", input)
     sign, size = _linalg("slogdet")(input)
     if input.dtype.is_complex:
-        return sign.log() + size  # type: ignore[no-any-return]
-    return F.where(sign == -1.0, float("nan"), size)  # type: ignore[no-any-return]
+        return sign.log() + size
+    return F.where(sign == -1.0, float("nan"), size)
 
 
 def _inverse_gradient(g: Any, y: Any) -> Tensor:
     if y.__class__ is tuple:
         g, y = g[0], y[0]
     h = _h(y)
-    return -(h @ (g @ h))  # type: ignore[no-any-return]
+    return -(h @ (g @ h))
 
 
 def _inverted(xp: Any, name: str, a: Any, check: bool) -> tuple[Any, Any]:
@@ -172,7 +172,7 @@ def inv(A: Tensor) -> Made:
 @composite(example="inverse(tensor([[1., 2.], [3., 4.]]))")
 def inverse(input: Tensor) -> Tensor:
     """The inverse of each square matrix. Raises LinAlgError for a singular one."""
-    return _linalg("inv")(input)  # type: ignore[no-any-return]
+    return _linalg("inv")(input)
 
 
 @kernel(

@@ -204,7 +204,9 @@ def _lined_up(
 
 def _paired(x: Tensor, y: Tensor, dims: list[int]) -> Tensor:
     """The product summed over ``dims``, which stay with size 1, by one batched product."""
-    both, left, right = [], [], []
+    both: list[int] = []
+    left: list[int] = []
+    right: list[int] = []
     for d in range(x.ndim):
         if d in dims:
             continue
@@ -233,7 +235,9 @@ def _one_by_one(operands: list[Tensor], kept: int, total: int) -> Tensor:
     wide = [sum(t.layout.shape[d] != 1 for t in operands) for d in range(total)]
     while len(operands) > 1:
         a, b = operands.pop(0), operands.pop(0)
-        alone_a, alone_b, shared = [], [], []
+        alone_a: list[int] = []
+        alone_b: list[int] = []
+        shared: list[int] = []
         for d in range(kept, total):
             m, n = a.layout.shape[d], b.layout.shape[d]
             if m != 1 and n != 1:
@@ -345,4 +349,4 @@ def einsum(*args: Any) -> Tensor:
             raise ArgumentError(
                 f"expected Tensor as element {at} in argument 1, but got {type_name(t)}", "operands"
             )
-    return ops["_einsum"].body(equation, operands)  # type: ignore[no-any-return]
+    return ops["_einsum"].body(equation, operands)
