@@ -96,3 +96,58 @@ def squares(xp: Any, x: Any, axes: Any, mean: Any = None) -> Any:
     if mean is not None:
         x = x - mean
     return total(xp, x * x, axes)
+
+
+# Elements that one triangular product sums up, and the size from which it pays.
+_RUN = 32
+_MANY = 30_000
+
+_triangles: dict[str, Any] = {}
+
+
+def running(xp: Any, x: Any, axis: int) -> Any:
+    """Running sums along ``axis`` in the array's own dtype, the running value carried wider.
+
+    numpy's accumulate takes 2.8 ns an element and drifts in float32. Long arrays are summed in
+    short runs by products with a triangle of ones, and the runs' sums carried in float64.
+    """
+    char = x.dtype.char
+    if char == "f" and xp is np and x.size >= _MANY and x.flags.c_contiguous:
+        y = _in_runs(x, axis)
+        if y is not None:
+            return y
+    carry = _WIDER.get(char)
+    return xp.add.accumulate(x, axis=axis, dtype=carry)
+
+
+def _in_runs(x: Any, axis: int) -> Any:
+    """Running sums of a float32 array, or None where it is short or not finite throughout."""
+    n = x.shape[axis]
+    whole = n // _RUN
+    if whole < 2:
+        return None
+    triangle = _triangles.get("f")
+    if triangle is None:
+        triangle = _triangles["f"] = np.tri(_RUN, dtype="float32")
+    outer = 1
+    for size in x.shape[:axis]:
+        outer *= size
+    inner = x.size // (outer * n)
+    rows = x.reshape(outer, n, inner)
+    y = np.empty_like(rows)
+    head = rows[:, : whole * _RUN]
+    with np.errstate(invalid="ignore"):
+        if inner == 1:
+            runs = head.reshape(outer, whole, _RUN) @ triangle.T
+            runs = runs[..., None]
+        else:
+            runs = np.matmul(triangle, head.reshape(outer, whole, _RUN, inner))
+    carry = np.add.accumulate(runs[:, :, -1], axis=1, dtype="float64")
+    if not np.isfinite(carry[:, -1]).all():
+        return None
+    runs[:, 1:] += carry[:, :-1, None].astype("float32")
+    y[:, : whole * _RUN] = runs.reshape(outer, whole * _RUN, inner)
+    if n > whole * _RUN:
+        rest = np.add.accumulate(rows[:, whole * _RUN :], axis=1, dtype="float64")
+        y[:, whole * _RUN :] = rest + carry[:, -1:]
+    return y.reshape(x.shape)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.summing import squares, total
+from engine.summing import running, squares, total
 
 SHAPES = [(1,), (1024,), (1025,), (100_003,), (3000, 7), (7, 3000), (5, 60, 70), (0, 3)]
 
@@ -34,3 +34,18 @@ def test_squares_about_a_large_mean() -> None:
     mean = x.mean(dtype="float64").astype("float32").reshape(1, 1)
     wanted = ((x.astype("float64") - float(mean[0, 0])) ** 2).sum()
     np.testing.assert_allclose(squares(np, x, None, mean), wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("shape", "axis"), [((70_001,), 0), ((40, 3001), 1), ((1000, 41), 0)])
+def test_running(shape: tuple[int, ...], axis: int) -> None:
+    x = (np.random.default_rng(0).normal(size=shape) + 3).astype("float32")
+    wanted = np.cumsum(x, axis=axis, dtype="float64")
+    np.testing.assert_allclose(running(np, x, axis), wanted, rtol=4e-7)
+
+
+def test_running_before_an_infinity() -> None:
+    x = np.ones(40_000, "float32")
+    x[20_000] = np.inf
+    y = running(np, x, 0)
+    assert y[19_999] == 20_000
+    assert y[20_000] == np.inf

@@ -115,9 +115,10 @@ def reduction(
     ``shortcut(xp, array, axes, kind)`` may give the result of an array that would have to be
     converted, or None. ``refuse(input's dtype, dtype)`` may raise before. ``empty`` false: a
     dimension of size 0 cannot be reduced. ``no_dims`` says what an empty tuple of dimensions
-    reduces, "all" or "none". ``overloads`` are PyTorch's signatures where a call without dim is one of its own; it takes no keepdim unless
-    ``keepdim_alone``. ``out_dtype`` is the sentence, with ``wanted`` and ``given``, for an out=
-    tensor of another dtype than the result's, where such a one is refused.
+    reduces, "all" or "none". ``overloads`` are PyTorch's signatures where a call without dim is
+    one of its own; it takes no keepdim unless ``keepdim_alone``. ``out_dtype`` is the sentence,
+    with ``wanted`` and ``given``, for an out= tensor of another dtype than the result's, where
+    such a one is refused.
     """
 
     def decorate(body: Any) -> Any:

@@ -15,6 +15,7 @@ from engine.kinds.reduction import TO_INT64, check_takes
 from engine.kinds.results import cast
 from engine.layout import wrap_dim
 from engine.registry import F
+from engine.summing import running
 from engine.tensor import kind_of
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ def _running(input: Tensor, dim: int, dtype: DType | None, ufunc: str, stub: str
         x = cast(input.array, kind_of(dtypes.compute_dtype(final), input.device))
         if not x.ndim:
             return x
+        if ufunc == "add":
+            return running(xp, x, d)
         carry = _CARRY.get(x.dtype.char)
         return getattr(xp, ufunc).accumulate(x, axis=d, dtype=carry)
 
@@ -201,9 +204,7 @@ def diff(
         raise TensorRuntimeError(f"order must be non-negative but got {n}")
     if n == 0:
         return _copy(x)
-    if n >= x.layout.shape[d]:
-        return _copy(x.narrow(d, 0, 0))
-    for _ in range(n):
+    for _ in range(min(n, x.layout.shape[d])):
         rest = x.layout.shape[d] - 1
         later, earlier = x.narrow(d, 1, rest), x.narrow(d, 0, rest)
         x = F.logical_xor(later, earlier) if x.dtype.is_bool else later - earlier

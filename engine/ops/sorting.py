@@ -198,6 +198,8 @@ def _as_chosen(xp: Any, rows: Any, at: Any, k: int, largest: bool, in_order: boo
 def _chosen(values: list[Any], k: int, largest: bool, in_order: bool) -> list[int]:
     """The places of the leading ``k`` values in the order that PyTorch leaves them in."""
     places = list(range(len(values)))
+    if in_order and len(set(values)) == len(values) and all(v == v for v in values):
+        return sorted(places, key=values.__getitem__, reverse=largest)[:k]
     less = selection.greater_by(values) if largest else selection.less_by(values)
     if k * 64 <= len(values):
         selection.partial_sort(places, 0, k, len(values), less)

@@ -11,6 +11,7 @@ from engine.kinds.reduction import reduced_shape
 from engine.layout import wrap_dims
 from engine.modes import warn
 from engine.ops.reductions import average, reduced_count, spread
+from engine.overloads import no_overload
 from engine.registry import F
 from engine.signature import ArgumentError
 from engine.summing import squares, total
@@ -22,6 +23,13 @@ if TYPE_CHECKING:
     from engine.tensor import Tensor
 
 _INF = float("inf")
+_FORMS = (
+    "(Tensor input, tuple of ints dim, bool unbiased = True, bool keepdim = False, *, "
+    "Tensor out = None)",
+    "(Tensor input, tuple of ints dim = None, *, Number correction = None, bool keepdim = False, "
+    "Tensor out = None)",
+    "(Tensor input, bool unbiased = True)",
+)
 
 
 def _dims(input: Tensor, dim: Any, name: str) -> tuple[int, ...]:
@@ -63,6 +71,10 @@ class _Moments:
         if input.dtype.category <= dtypes.INT:
             which = "std and var" if name in ("std", "var") else name
             raise DtypeError(f"{which} only support floating point and complex dtypes")
+        if correction is not None and unbiased is not None:
+            raise no_overload(
+                name, (input,), {"unbiased": unbiased, "correction": correction}, _FORMS
+            )
         self.input = input
         self.correction = _correction(dim, unbiased, correction)
         self.dims = _dims(input, None if dim.__class__ is bool else dim, name)
@@ -113,7 +125,7 @@ def _deviation_gradient(
 def var(
     input: Tensor,
     dim: Any = None,
-    unbiased: Any = None,
+    unbiased: bool | None = None,
     keepdim: bool = False,
     *,
     correction: Scalar | None = None,
@@ -130,7 +142,7 @@ def var(
 def std(
     input: Tensor,
     dim: Any = None,
-    unbiased: Any = None,
+    unbiased: bool | None = None,
     keepdim: bool = False,
     *,
     correction: Scalar | None = None,
@@ -173,7 +185,7 @@ def _std_mean_gradient(
 def var_mean(
     input: Tensor,
     dim: Any = None,
-    unbiased: Any = None,
+    unbiased: bool | None = None,
     keepdim: bool = False,
     *,
     correction: Scalar | None = None,
@@ -188,7 +200,7 @@ def var_mean(
 def std_mean(
     input: Tensor,
     dim: Any = None,
-    unbiased: Any = None,
+    unbiased: bool | None = None,
     keepdim: bool = False,
     *,
     correction: Scalar | None = None,
