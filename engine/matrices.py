@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine import dtypes
 from engine import layout as layouts
-from engine.errors import DtypeError, LinAlgError, TensorRuntimeError
+from engine.errors import DtypeError, DtypeNotImplementedError, LinAlgError, TensorRuntimeError
 
 if TYPE_CHECKING:
     from engine.dtypes import DType
@@ -52,6 +52,12 @@ def check_float(name: str, dtype: DType, low: bool = False) -> None:
         )
     if dtype.low and not low:
         raise DtypeError(f"{name}: Low precision dtypes not supported. Got {dtype.title}")
+
+
+def check_kernel(stub: str, dtype: DType) -> None:
+    """Refuse what LAPACK has no routine for: all but float, double and the complex types."""
+    if dtype.category < dtypes.FLOAT or dtype.low:
+        raise DtypeNotImplementedError(f"\"{stub}\" not implemented for '{dtype.title}'")
 
 
 def check_same(name: str, a: Tensor, b: Tensor, first: str = "A", second: str = "B") -> None:

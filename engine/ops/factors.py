@@ -6,9 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 from engine import dtypes, matrices
 from engine import layout as layouts
-from engine.errors import DtypeNotImplementedError, TensorRuntimeError
+from engine.errors import TensorRuntimeError
 from engine.kinds import composite, kernel, made
-from engine.matrices import check_float, check_matrix, check_same, check_square, column_major
+from engine.matrices import (
+    check_float,
+    check_kernel,
+    check_matrix,
+    check_same,
+    check_square,
+    column_major,
+)
 from engine.registry import F, function, functions, method
 
 if TYPE_CHECKING:
@@ -91,8 +98,7 @@ def _check_lu(name: str, t: Tensor, pivot: bool) -> None:
             f"{name}: Expected tensor with 2 or more dimensions. Got size: "
             f"{list(t.layout.shape)} instead"
         )
-    if t.dtype.category < dtypes.FLOAT or t.dtype.low:
-        raise DtypeNotImplementedError(f"\"lu_cpu\" not implemented for '{t.dtype.title}'")
+    check_kernel("lu_cpu", t.dtype)
     if not pivot:
         raise TensorRuntimeError(
             "linalg.lu_factor: LU without pivoting is not implemented on the CPU"
@@ -236,6 +242,11 @@ def lu_unpack(
             "dtype.\nNote: this function is intended to be used with the output produced by "
             "torch.linalg.lu_factor"
         )
+    if LU_data.ndim < 2:
+        raise TensorRuntimeError(
+            "torch.lu_unpack: Expected tensor with 2 or more dimensions. Got size: "
+            f"{list(LU_data.layout.shape)} instead"
+        )
     *lead, m, n = LU_data.layout.shape
     k = min(m, n)
 
@@ -351,10 +362,7 @@ def _cholesky_inverse_gradient(g: Tensor, y: Tensor, input: Tensor, upper: bool)
 def cholesky_inverse(input: Tensor, upper: bool = False) -> Made:
     """The inverse of L Lᴴ (or Uᴴ U) from its Cholesky factor."""
     check_square("cholesky_inverse", input)
-    if input.dtype.category < dtypes.FLOAT or input.dtype.low:
-        raise DtypeNotImplementedError(
-            f"\"cholesky_inverse_out_cpu\" not implemented for '{input.dtype.title}'"
-        )
+    check_kernel("cholesky_inverse_out_cpu", input.dtype)
 
     def run(xp: Any) -> Any:
         a = input.array.swapaxes(-1, -2).conj() if upper else input.array
@@ -397,6 +405,7 @@ def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Made:
             f"Incompatible matrix sizes for cholesky_solve: each A matrix is {p[-1]} by {p[-1]} "
             f"but each b matrix is {q[-2]} by {q[-1]}"
         )
+    check_kernel("cholesky_solve_cpu", input.dtype)
     shape = (*layouts.broadcast_shapes(tuple(p[:-2]), tuple(q[:-2])), *q[-2:])
 
     def run(xp: Any) -> Any:
@@ -460,6 +469,7 @@ def triangular_solve(
             f"Incompatible matrix sizes for triangular_solve: each A matrix is {p[-1]} by {p[-1]} "
             f"but each b matrix is {q[-2]} by {q[-1]}"
         )
+    check_kernel("triangular_solve_cpu", input.dtype)
     lead = layouts.broadcast_shapes(tuple(p[:-2]), tuple(q[:-2]))
 
     def run(xp: Any) -> Any:

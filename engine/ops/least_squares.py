@@ -131,7 +131,7 @@ def matrix_rank(
         raise TensorRuntimeError(
             "torch.linalg.matrix_rank: The input tensor input must have at least 2 dimensions."
         )
-    if input.dtype.category < dtypes.FLOAT:
+    if input.dtype.category < dtypes.FLOAT or input.dtype.low:
         raise TensorRuntimeError("This function doesn't handle types other than float and double")
     *lead, m, n = input.layout.shape
     if hermitian and m != n:
