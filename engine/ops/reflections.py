@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.errors import TensorRuntimeError
 from engine.kinds import composite, kernel, made
-from engine.matrices import check_float, column_major
+from engine.matrices import check_float, check_kernel, column_major
 from engine.registry import F, functions
 
 if TYPE_CHECKING:
@@ -92,6 +92,7 @@ def householder_product(input: Tensor, tau: Tensor) -> Made:
         raise TensorRuntimeError(
             f"{name}: tau dtype {tau.dtype!r} does not match input dtype {input.dtype!r}"
         )
+    check_kernel("orgqr_cpu", input.dtype)
     return made(
         input.dtype,
         column_major(tuple(input.layout.shape)),
@@ -133,6 +134,7 @@ def ormqr(
         raise TensorRuntimeError("torch.ormqr: input must have at least 2 dimensions.")
     if other.ndim < 2:
         raise TensorRuntimeError("torch.ormqr: other must have at least 2 dimensions.")
+    check_kernel("ormqr_cpu", input.dtype)
     m, n = input.layout.shape[-2:]
     whole = input
     if n < m:

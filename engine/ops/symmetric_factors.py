@@ -98,6 +98,7 @@ def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False)
             f"{name}: Expected LD and B to have the same dtype, but found LD of type "
             f"{LD.dtype.title} and B of type {B.dtype.title} instead"
         )
+    check_float(name, LD.dtype)
     lead = layouts.broadcast_shapes(p[:-2], q[:-2])
 
     def run(xp: Any) -> Any:
