@@ -268,11 +268,12 @@ def add_to_leaf(leaf: Tensor, g: Tensor, create: bool) -> None:
 
 def own(g: Tensor, leaf: Tensor) -> Tensor:
     """A copy of ``g`` in memory of its own, with the leaf's strides where those are dense; strides
-    of size-1 dimensions stay the gradient's."""
+    of size-1 dimensions stay the gradient's, unless it was expanded."""
     layout = leaf.layout
     if layout.contiguous or not layout.dense or g.array is None:
         array = None if g.array is None else g.array.copy()
-        if layout.contiguous and g.layout.contiguous and g.layout.numel:
+        kept = layout.contiguous and g.layout.contiguous and g.layout.numel
+        if kept and 0 not in g.layout.strides:
             return wrap(array, g.kind, g.layout)
         return wrap(array, g.kind, layouts.contiguous(g.layout.shape))
     result = g.new_empty_strided(layout.shape, layout.strides)
