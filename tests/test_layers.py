@@ -18,6 +18,8 @@ ROOT = Path(__file__).resolve().parent.parent
 # Modules inside one entry may import each other.
 LAYERS = [
     "engine.errors",
+    "engine.exposed",
+    "engine.trees",
     "engine.dtypes",
     "engine.indices",
     "engine.selection",
@@ -38,6 +40,7 @@ LAYERS = [
     "engine.parameter_types",
     "engine.tape",
     "engine.backward",
+    "engine.levels",
     "engine.registry",
     "engine.signature",
     "engine.overloads",
