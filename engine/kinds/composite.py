@@ -86,12 +86,13 @@ def _build_overloaded(op: Op, overloads: tuple[tuple[str, str], ...]) -> Any:
     candidates = [ops[at].function for at, _ in overloads]
     texts = tuple(text for _, text in overloads)
     first = candidates[0]
-    by_dim = [ops[at].function for at, _ in overloads if _second(ops[at]) == "dim"]
+    takes_dim = [_second(ops[at]) == "dim" for at, _ in overloads]
+    by_dim = sorted(candidates, key=lambda c: not takes_dim[candidates.index(c)])
 
     def call(*args: Any, **kwargs: Any) -> Any:
         if len(args) == 1 and not kwargs and args[0].__class__ is Tensor:
             return first(args[0])
-        if by_dim and ("dim" in kwargs or (len(args) > 1 and args[1].__class__ is int)):
+        if "dim" in kwargs or (len(args) > 1 and args[1].__class__ is int):
             return first_that_binds(name, by_dim, args, kwargs, texts)
         return first_that_binds(name, candidates, args, kwargs, texts)
 
