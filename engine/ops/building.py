@@ -42,6 +42,7 @@ def _as_matrix(shape: tuple[int, ...]) -> tuple[int, int]:
     out=False,
     name="_block_diag",
     node="BlockDiagBackward0",
+    example="block_diag(tensor([1.]), ones(2, 2))",
 )
 def _block_diag(tensors: Tensors, shapes: Any) -> Made:
     found = dtypes.float32

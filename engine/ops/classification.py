@@ -96,6 +96,7 @@ def _nll_slope(
     function=False,
     method=False,
     inplace=False,
+    example="nn.functional.cross_entropy(tensor([[1., 2.]]), tensor([[0.5, 0.5]]))",
 )
 def _divided(input: Tensor, divisor: Scalar) -> Tensor:
     """Division by a number as PyTorch's own code does it."""
@@ -133,7 +134,13 @@ def nll_loss(
     return _nll(input, target, weight, reduction, ignore_index)
 
 
-@kernel(name="nn.nll_loss2d", node="NllLoss2DBackward0", vjp={"input": _nll_slope}, **_INTERNAL)
+@kernel(
+    name="nn.nll_loss2d",
+    node="NllLoss2DBackward0",
+    vjp={"input": _nll_slope},
+    example="nn.functional.nll_loss(zeros(1, 2, 1, 1), tensor([[[0]]]))",
+    **_INTERNAL,
+)
 def nll_loss2d(
     input: Tensor,
     target: Tensor,

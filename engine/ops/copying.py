@@ -101,6 +101,7 @@ def contiguous(input: Tensor, memory_format: MemoryFormat = formats.contiguous_f
     overlapping=True,
     node="FillBackward2",
     name="_fill_number",
+    example="zeros(2).fill_(7)",
 )
 def _fill_number(input: Tensor, value: Scalar) -> Made:
     stored = scalars.element(value, input.dtype)
@@ -116,6 +117,7 @@ def _fill_number(input: Tensor, value: Scalar) -> Made:
     overlapping=True,
     node="FillBackward3",
     name="_fill_tensor",
+    example="zeros(2).fill_(tensor(7.))",
 )
 def _fill_tensor(input: Tensor, value: Tensor) -> Made:
     _check_value(value)
@@ -132,6 +134,7 @@ def _fill_tensor(input: Tensor, value: Tensor) -> Made:
     method=False,
     node="FillBackward0",
     name="_filled_number",
+    example="fill(zeros(2), 7)",
 )
 def _filled_number(input: Tensor, value: Scalar) -> Made:
     stored = scalars.element(value, input.dtype)
@@ -145,6 +148,7 @@ def _filled_number(input: Tensor, value: Scalar) -> Made:
     method=False,
     node="FillBackward1",
     name="_filled_tensor",
+    example="fill(zeros(2), tensor(7.))",
 )
 def _filled_tensor(input: Tensor, value: Tensor) -> Made:
     _check_value(value)
@@ -226,6 +230,7 @@ def _filled_in_place(x: Tensor, value: Any) -> Tensor:
     overlapping=True,
     node="ZeroBackward0",
     name="_zero",
+    example="ones(2).zero_()",
 )
 def _zero(input: Tensor) -> Made:
     return made(input.dtype, input.layout, lambda xp: xp.zeros(input.layout.shape, input.dtype.np))

@@ -259,6 +259,7 @@ def _index_gradient(g: Tensor, input_shape: Any, indices: Any) -> Tensor:
     method=False,
     out=False,
     node="IndexBackward0",
+    example="tensor([1., 2.])[tensor([1, 0])]",
 )
 def _index(input: Tensor, indices: Any) -> Made:
     """The elements that index tensors name; None keeps a dimension."""

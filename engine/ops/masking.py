@@ -213,6 +213,7 @@ def _masked_fill_number(input: Tensor, mask: Tensor, value: Scalar) -> Made:
     method=False,
     out=False,
     node="MaskedFillBackward1",
+    example="masked_fill(tensor([1., 2.]), tensor([True, False]), tensor(0.))",
 )
 def _masked_fill_tensor(input: Tensor, mask: Tensor, value: Tensor) -> Made:
     """The one element of ``value`` where the mask holds."""

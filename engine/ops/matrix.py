@@ -176,6 +176,7 @@ def _unsafe_view(x: Tensor, shape: tuple[int, ...]) -> Tensor:
     method=False,
     view="no",
     node="SqueezeBackward4",
+    example="tensor([1., 2.], requires_grad=True) @ ones(2, 1)",
 )
 def _squeeze_row(input: Layout) -> Layout:
     """A matrix of one row as a vector, itself changed."""

@@ -433,7 +433,7 @@ def geometric(input: Tensor, p: float, *, generator: Generator | None = None) ->
     )
 
 
-@_in_place("_bernoulli_number", "BernoulliBackward2")
+@_in_place("_bernoulli_number", "BernoulliBackward2", example="zeros(3).bernoulli_(0.5)")
 def _bernoulli_number(input: Tensor, p: float = 0.5, *, generator: Generator | None = None) -> Made:
     dtype, layout = input.dtype, input.layout
     if not 0 <= p <= 1:
@@ -451,7 +451,9 @@ def _bernoulli_number(input: Tensor, p: float = 0.5, *, generator: Generator | N
     )
 
 
-@_in_place("_bernoulli_tensor", "BernoulliBackward1")
+@_in_place(
+    "_bernoulli_tensor", "BernoulliBackward1", example="zeros(2).bernoulli_(tensor([0., 1.]))"
+)
 def _bernoulli_tensor(input: Tensor, p: Tensor, *, generator: Generator | None = None) -> Made:
     layout = input.layout
     spread = layouts.expand(p.layout, layout.shape)
@@ -484,7 +486,14 @@ def bernoulli_(x: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -
     return done
 
 
-@kernel(vjp=_zeros, function=False, method=False, name="_bernoulli", node="BernoulliBackward0")
+@kernel(
+    vjp=_zeros,
+    function=False,
+    method=False,
+    name="_bernoulli",
+    node="BernoulliBackward0",
+    example="bernoulli(tensor([0., 1.]))",
+)
 def _bernoulli(input: Tensor, *, generator: Generator | None = None) -> Made:
     layout = layouts.contiguous(input.layout.shape)
     return _by_probability(input.dtype, layout, input, generator)
@@ -495,7 +504,12 @@ def _no_derivative(g: Tensor) -> Tensor:
 
 
 @kernel(
-    vjp=_no_derivative, function=False, method=False, name="_bernoulli_p", node="NotImplemented"
+    vjp=_no_derivative,
+    function=False,
+    method=False,
+    name="_bernoulli_p",
+    node="NotImplemented",
+    example="bernoulli(zeros(3), 0.5)",
 )
 def _bernoulli_p(input: Tensor, p: float, *, generator: Generator | None = None) -> Made:
     return _bernoulli_number.body(_Shaped(input), p, generator=generator)
@@ -547,8 +561,8 @@ _RANDOM_TEXTS = (
 )
 
 
-def _random(name: str, node: str) -> None:
-    @_in_place(name, node)
+def _random(name: str, node: str, example: str) -> None:
+    @_in_place(name, node, example=example)
     def body(input: Tensor, draw: Any, generator: Generator | None = None) -> Made:
         layout = input.layout
         return made(
@@ -558,9 +572,9 @@ def _random(name: str, node: str) -> None:
         )
 
 
-_random("_random_all", "RandomBackward2")
-_random("_random_to", "RandomBackward1")
-_random("_random_from_to", "RandomBackward0")
+_random("_random_all", "RandomBackward2", "zeros(3).random_()")
+_random("_random_to", "RandomBackward1", "zeros(3).random_(10)")
+_random("_random_from_to", "RandomBackward0", "zeros(3).random_(5, 10)")
 
 
 def _drawn(generator: Generator, n: int, dtype: str) -> Any:
@@ -621,13 +635,25 @@ def _normal_of(mean: Any, std: Any, dtype: DType, generator: Generator | None, d
 
 
 @kernel(
-    vjp={"mean": _zeros}, function=False, method=False, name="_normal_1", node="NormalBackward1"
+    vjp={"mean": _zeros},
+    function=False,
+    method=False,
+    name="_normal_1",
+    node="NormalBackward1",
+    example="normal(tensor([0., 10.]))",
 )
 def _normal_1(mean: Tensor, std: float = 1.0, *, generator: Generator | None = None) -> Made:
     return _normal_of(mean, std, mean.dtype, generator, None)
 
 
-@kernel(vjp={"std": _zeros}, function=False, method=False, name="_normal_2", node="NormalBackward2")
+@kernel(
+    vjp={"std": _zeros},
+    function=False,
+    method=False,
+    name="_normal_2",
+    node="NormalBackward2",
+    example="normal(0., tensor([1., 10.]))",
+)
 def _normal_2(mean: float, std: Tensor, *, generator: Generator | None = None) -> Made:
     return _normal_of(mean, std, std.dtype, generator, None)
 
@@ -638,12 +664,13 @@ def _normal_2(mean: float, std: Tensor, *, generator: Generator | None = None) -
     method=False,
     name="_normal_3",
     node="NormalBackward3",
+    example="normal(tensor([0., 10.]), tensor([1., 2.]))",
 )
 def _normal_3(mean: Tensor, std: Tensor, *, generator: Generator | None = None) -> Made:
     return _normal_of(mean, std, mean.dtype, generator, None)
 
 
-@creation(method=False, name="_normal_size", function=False)
+@creation(method=False, name="_normal_size", function=False, example="normal(0., 1., (3,))")
 def _normal_size(
     mean: float,
     std: float,

@@ -77,6 +77,7 @@ def _scatter_source(input: Tensor, dim: Dim, index: Tensor, src: Tensor) -> Made
     function=False,
     method=False,
     node="ScatterBackward1",
+    example="scatter(zeros(1, 3), 1, tensor([[2, 0]]), 1.)",
 )
 def _scatter_number(input: Tensor, dim: Dim, index: Tensor, value: Scalar) -> Made:
     """A number at the places that ``index`` names."""
@@ -97,6 +98,7 @@ _STORES = {"add": _add, "multiply": _multiply}
     function=False,
     method=False,
     node="torch::autograd::NotImplemented",
+    example="scatter(ones(1, 3), 1, tensor([[2, 2]]), tensor([[3., 4.]]), reduce='multiply')",
 )
 def _scatter_reduced(input: Tensor, dim: Dim, index: Tensor, source: Any, *, reduce: str) -> Made:
     """Elements added or multiplied at the places that ``index`` names."""

@@ -173,6 +173,7 @@ def _index_fill_number(input: Tensor, dim: Dim, index: Tensor, value: Scalar) ->
     method=False,
     out=False,
     node="IndexFillBackward1",
+    example="index_fill(zeros(3), 0, tensor([0, 2]), tensor(1.))",
 )
 def _index_fill_tensor(input: Tensor, dim: Dim, index: Tensor, value: Tensor) -> Made:
     """The one element of ``value`` in the slices that ``index`` names."""

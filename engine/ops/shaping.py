@@ -82,6 +82,7 @@ def reshape(input: Layout, shape: Size) -> Layout | None:
     function=False,
     method=False,
     node="ViewBackward0",
+    example="tensor([1.]).view(int32)",
 )
 def _view_dtype(input: Tensor, dtype: DType) -> tuple[Layout, int, Kind]:
     """The same bytes read as another dtype; the last dimension shrinks or grows with its size."""

@@ -260,7 +260,12 @@ def _one_by_one(operands: list[Tensor], kept: int, total: int) -> Tensor:
     return operands[0]
 
 
-@composite(name="_einsum", function=False, method=False)
+@composite(
+    name="_einsum",
+    function=False,
+    method=False,
+    example="einsum('ij,jk->ik', ones(2, 3), ones(3, 1))",
+)
 def _einsum(equation: str, operands: Any) -> Tensor:
     """Products of operands summed over the labels that the output lacks."""
     if not operands:

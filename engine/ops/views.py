@@ -80,7 +80,7 @@ def unsqueeze(input: Layout, dim: Dim) -> Layout:
     return layouts.unsqueeze(input, wrap_dim(dim, input.ndim + 1))
 
 
-def _squeeze(name: str, node: str) -> Callable[[Any], Any]:
+def _squeeze(name: str, node: str, example: str) -> Callable[[Any], Any]:
     return view(
         vjp=lambda g, input_shape: g.reshape(input_shape),
         inplace=True,
@@ -88,22 +88,23 @@ def _squeeze(name: str, node: str) -> Callable[[Any], Any]:
         method=False,
         name=name,
         node=node,
+        example=example,
     )
 
 
-@_squeeze("_squeeze_all", "SqueezeBackward0")
+@_squeeze("_squeeze_all", "SqueezeBackward0", "squeeze(zeros(1, 3, 1)).shape")
 def _squeeze_all(input: Layout) -> Layout:
     """Without any dimension of size 1."""
     return layouts.squeeze(input, range(input.ndim))
 
 
-@_squeeze("_squeeze_dim", "SqueezeBackward1")
+@_squeeze("_squeeze_dim", "SqueezeBackward1", "squeeze(zeros(1, 3, 1), 0).shape")
 def _squeeze_dim(input: Layout, dim: Dim) -> Layout:
     """Without one dimension, if it has size 1."""
     return layouts.squeeze(input, (wrap_dim(dim, input.ndim),))
 
 
-@_squeeze("_squeeze_dims", "SqueezeBackward2")
+@_squeeze("_squeeze_dims", "SqueezeBackward2", "squeeze(zeros(1, 3, 1), (0, 2)).shape")
 def _squeeze_dims(input: Layout, dim: Dims) -> Layout:
     """Without those of several dimensions that have size 1."""
     return layouts.squeeze(input, layouts.wrap_dims(dim, input.ndim))
@@ -186,7 +187,13 @@ def movedim(input: Tensor, source: Dims, destination: Dims) -> Tensor:
     return input.permute(tuple(d if d >= 0 else next(rest) for d in order))
 
 
-@view(vjp=lambda g: g, function=False, method=False, node="AliasBackward0")
+@view(
+    vjp=lambda g: g,
+    function=False,
+    method=False,
+    node="AliasBackward0",
+    example="alias_copy(tensor([1., 2.]))",
+)
 def alias(input: Layout) -> Layout:
     """The same memory in the same shape."""
     return input
