@@ -12,7 +12,6 @@ PROGRAMS = """
 torch.sort(torch.tensor([[3.,1,2],[0,5,4]]),dim=0,descending=True,stable=True)
 torch.tensor([[3.,1,2],[0,5,4]]).sort(dim=1,stable=False)
 torch.tensor([[3.,1,2],[0,5,4]]).sort(stable=True)
-torch.tensor([[3.,1,2],[0,5,4]]).sort(1,stable=True)
 torch.zeros(2,3).mode()
 torch.tensor([1,2,2,3,3]).mode()
 torch.tensor([1.,2,2,3,3,1]).mode(0)
