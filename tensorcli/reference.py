@@ -79,7 +79,7 @@ def _by_spelling() -> dict[str, Entry]:
     """Bare spelling → entry, made on first use."""
     if not _spellings:
         for op in registry.ops.values():
-            entry = _of_op(op)
+            entry = of_op(op)
             for spelling in (*op.names, *op.methods, *op.inplace, op.name):
                 _spellings.setdefault(spelling, entry)
         for name in registry.functions.names():
@@ -88,7 +88,8 @@ def _by_spelling() -> dict[str, Entry]:
     return _spellings
 
 
-def _of_op(op: registry.Op) -> Entry:
+def of_op(op: registry.Op) -> Entry:
+    """The entry of a record."""
     return Entry(
         name=op.name,
         spellings=(

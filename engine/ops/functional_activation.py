@@ -21,6 +21,7 @@ def _twin_function(name: str, op: str) -> None:
     """``nn.functional.elu_`` and its like: the twin under a name of its own."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
+        """The function of the same name, in place."""
         return twin(ops[op])(*args, **kwargs)
 
     function(f"nn.functional.{name}_")(call)
@@ -101,6 +102,9 @@ def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: b
     """x kept between two limits."""
     if min_val > max_val:
         raise TensorValueError("min_val cannot be greater than max_val")
+    if isinstance(input, Tensor) and min(min_val, max_val) < 0:
+        if input.dtype.is_integral and not input.dtype.signed:
+            raise TensorRuntimeError("cannot do hardtanh on an unsigned type with negative limits")
     return _apply("nn.hardtanh", inplace, input, min_val, max_val)
 
 
