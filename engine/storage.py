@@ -9,9 +9,33 @@ import numpy as np
 from engine import device as devices
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from engine.device import Device
     from engine.layout import Layout
     from engine.tensor import Kind
+
+
+# Arrays above this size are asked for before they are made.
+_BIG = 1 << 20
+_ask: Callable[[int], None] | None = None
+
+
+def ask_before(ask: Callable[[int], None] | None) -> None:
+    """Have ``ask`` called with the bytes of each large array before it is made; it may raise."""
+    global _ask
+    _ask = ask
+
+
+def is_big(kind: Kind, layout: Layout) -> bool:
+    """Whether an array of that kind and layout is asked for first."""
+    return layout.span * kind.dtype.itemsize > _BIG and kind.device is not devices.meta
+
+
+def make_room(kind: Kind, layout: Layout) -> None:
+    """Ask for the memory of an array of that kind and layout, if it is large."""
+    if _ask is not None and is_big(kind, layout):
+        _ask(layout.span * kind.dtype.itemsize)
 
 
 class Version:
@@ -81,6 +105,7 @@ def allocate(kind: Kind, layout: Layout) -> Any:
     device = kind.device
     if device is devices.meta:
         return None
+    make_room(kind, layout)
     xp = kind.xp
     if layout.plain or layout.ndim == 0:
         return xp.empty(layout.shape, kind.np)

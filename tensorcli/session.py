@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine import modes, printing
+from engine import modes, printing, storage
 from engine.registry import functions
 from engine.tensor import Tensor
 from tensorcli import results
@@ -75,6 +75,7 @@ class Session:
         """
         listener = Listener(self, emit, interactive, shows_last)
         limits.use(self._limits())
+        storage.ask_before(limits.charge_bytes)
         modes.state.site = None
         outer_warn, modes.state.warn = modes.state.warn, listener.warn
         try:

@@ -14,6 +14,7 @@ from engine.kinds.results import cast, common_device, finish, is_ready, result, 
 from engine.modes import state
 from engine.registry import ops
 from engine.signature import bind
+from engine.storage import is_big, make_room
 from engine.tensor import Tensor, kind_of
 
 if TYPE_CHECKING:
@@ -164,12 +165,13 @@ def _build(op: Op, compose: Any, flat: str | None) -> Any:
             return z
         if x is None or y is None:
             return result(None, kind, layout)
+        make_room(kind, layout)
         if widen is not None:
             x, y = cast(x, widen), cast(y, widen)
         array = run(x, y)
         if ready is None:
             # The same layouts give an array of the same make: it is looked at once.
-            plan[5] = widen is None and is_ready(array, kind, layout)
+            plan[5] = widen is None and not is_big(kind, layout) and is_ready(array, kind, layout)
         return result(array, kind, layout)
 
     def call(*args: Any, **kwargs: Any) -> Any:

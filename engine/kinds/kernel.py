@@ -26,6 +26,7 @@ from engine.kinds.results import (
 from engine.modes import state
 from engine.return_types import named
 from engine.signature import bind
+from engine.storage import make_room
 from engine.tensor import Kind, Tensor, kind_of
 
 if TYPE_CHECKING:
@@ -146,6 +147,7 @@ def _realise(plan: Any, device: Any, shared: dict[int, Any] | None = None, at: i
     kind: Kind = kind_of(plan.dtype, device)
     if device is devices.meta:
         return result(None, kind, plan.layout)
+    make_room(kind, plan.layout)
     if shared is None:
         array = plan.run(kind.xp)
     else:

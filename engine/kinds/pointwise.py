@@ -31,7 +31,7 @@ from engine.kinds.results import (
 from engine.modes import state
 from engine.registry import methods, ops
 from engine.signature import ArgumentError, bind, check_numbers, type_name, wrong
-from engine.storage import UNTRACKED, Version
+from engine.storage import UNTRACKED, Version, is_big, make_room
 from engine.tensor import Kind, Tensor, kind_of, wrap
 
 if TYPE_CHECKING:
@@ -114,16 +114,26 @@ class _Rule:
 class Plan:
     """What to do with operands of certain kinds and layouts."""
 
-    __slots__ = ("check", "compute", "kind", "layout", "narrow", "numbers", "run")
+    __slots__ = ("check", "compute", "kind", "layout", "narrow", "numbers", "run", "ufunc")
 
     def __init__(self, run: Any, kind: Kind, layout: Layout, compute: DType):
-        self.run = run
+        self.run = _asking(run, kind, layout) if is_big(kind, layout) else run
+        # What may write into a destination by itself.
+        self.ufunc = run if run.__class__ is np.ufunc else None
         self.kind = kind
         self.layout = layout
         self.compute = compute
         self.numbers: dict[Any, Any] = {}
         self.check: Any = None
         self.narrow: Any = None
+
+
+def _asking(run: Any, kind: Kind, layout: Layout) -> Any:
+    def asked(*arrays: Any) -> Any:
+        make_room(kind, layout)
+        return run(*arrays)
+
+    return asked
 
 
 def pointwise(
@@ -631,8 +641,8 @@ def _inplace(rule: _Rule) -> Any:
             _check_before_kernel(rule, operands, recorded)
             raise
         check_destination(x, plan.kind, plan.layout.shape, recorded)
-        if rule.ufunc is not None and plan.kind is x.kind and plan.run is rule.ufunc and x.array is not None:
-            plan.run(*arrays, out=x.array)
+        if plan.ufunc is not None and plan.kind is x.kind and x.array is not None:
+            plan.ufunc(*arrays, out=x.array)
         else:
             y = result(plan.run(*arrays), plan.kind, plan.layout)
             write(x, y)
@@ -663,7 +673,7 @@ def _quick_inplace(rule: _Rule) -> Any:
         except Exception:  # the long way finds out what is wrong, and says it
             return None
         same = plan.kind is x.kind and plan.layout is x.layout
-        return plan if same and plan.run is rule.ufunc and plan.check is None else None
+        return plan if same and plan.ufunc is not None and plan.check is None else None
 
     def quick(x: Any, b: Any) -> bool:
         if x.__class__ is not Tensor or x.base is not None or x.counter is UNTRACKED:
@@ -684,13 +694,13 @@ def _quick_inplace(rule: _Rule) -> Any:
         if plan is None:
             return False
         if b.__class__ is Tensor:
-            plan.run(x.array, b.array, out=x.array)
+            plan.ufunc(x.array, b.array, out=x.array)
         else:
             number = plan.numbers.get(b)
             if number is None:
                 check_numbers(b)
                 number = _number_array(plan, b)
-            plan.run(x.array, number, out=x.array)
+            plan.ufunc(x.array, number, out=x.array)
         counter = x.counter
         if counter is None:
             counter = x.counter = Version()

@@ -246,3 +246,8 @@ def _raise_stack_limit() -> bool:
     except (ValueError, OSError):
         return False
     return True
+
+
+def charge_bytes(count: int) -> None:
+    """Ask the meter in use for memory before it is allocated."""
+    meter().charge_bytes(count)
