@@ -76,7 +76,10 @@ def _log_softmax(input: Tensor, dim: Dim) -> Made:
 @composite(
     spaces=("", "special."),
     example="softmax(tensor([1., 2., 3.]), dim=0)",
-    samples=("(tensor([[1., 2.], [3., 5.]]), 0)", "(tensor([[1., 2.], [3., 5.]]), -1)"),
+    samples=(
+        "softmax(tensor([[1., 2.], [3., 5.]]), 0)",
+        "softmax(tensor([[1., 2.], [3., 5.]]), -1, dtype=float64)",
+    ),
 )
 def softmax(input: Tensor, dim: Dim, dtype: DType | None = None) -> Tensor:
     """exp of each element over the sum of exp along ``dim``: positive, adding up to 1.
@@ -100,10 +103,10 @@ def log_softmax(input: Tensor, dim: Dim, dtype: DType | None = None) -> Tensor:
 
 @kernel(
     vjp=lambda g, y, dim: g * y - y * (g * y).sum(dim, keepdim=True),
-    function=False,
     method=False,
     out=False,
     node="SafeSoftmaxBackward0",
+    example="torch._safe_softmax(tensor([[1., 2.], [-inf, -inf]]), 1)",
 )
 def _safe_softmax(input: Tensor, dim: Dim) -> Made:
     """Softmax that gives zeros where all numbers are -inf."""
