@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+# Every result is held against its rule (check mode), in the processes that tests start too.
+os.environ.setdefault("TENSORCLI_CHECK", "1")
 # Processes that tests start run this checkout, wherever they run.
 os.environ["PYTHONPATH"] = str(Path(__file__).resolve().parent.parent)
 
