@@ -50,3 +50,14 @@ def check_whole(g: Tensor, shape: tuple[int, ...], node: str) -> Tensor:
             f"{list(g.layout.shape)} but expected shape compatible with {list(shape)}"
         )
     return g
+
+
+def accumulate(xp: Any, name: str, array: Any, keys: Any, values: Any, wide: bool) -> None:
+    """Apply a ufunc at ``keys``, one value after another; ``wide``: in float32, rounded once."""
+    at = getattr(xp, name).at
+    if not wide:
+        at(array, keys, values)
+        return
+    whole = array.astype("float32")
+    at(whole, keys, values.astype("float32"))
+    array[...] = whole.astype(array.dtype)

@@ -172,6 +172,19 @@ def is_channels_last(shape: Sequence[int], strides: Sequence[int]) -> bool:
     return True
 
 
+def suggests_channels_last(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """PyTorch's suggest_memory_format: strides ordered as channels-last ones are, gaps allowed."""
+    n = len(shape)
+    if n not in (4, 5) or strides[1] == 0:
+        return False
+    least = 0
+    for dim in (1, *range(n - 1, 1, -1), 0):
+        if shape[dim] == 0 or strides[dim] < least or (dim == 0 and least == strides[1]):
+            return False
+        least = strides[dim] * max(shape[dim], 1)
+    return True
+
+
 def is_dense(shape: Sequence[int], strides: Sequence[int]) -> bool:
     """PyTorch's is_non_overlapping_and_dense."""
     if len(shape) == 1:
@@ -450,6 +463,13 @@ def narrow(old: Layout, dim: int, start: int, length: int, step: int = 1) -> tup
         ),
         start * old.strides[dim],
     )
+
+
+def joined(parts: Sequence[Layout], shape: tuple[int, ...]) -> Layout:
+    """The layout of several tensors joined to ``shape``: channels-last where all suggest it."""
+    if len(shape) in (4, 5) and all(suggests_channels_last(p.shape, p.strides) for p in parts):
+        return layout(shape, channels_last_strides(shape))
+    return contiguous(shape)
 
 
 def preserved(old: Layout) -> Layout:

@@ -240,6 +240,12 @@ def _check_range(x: Tensor, target: _Target) -> None:
             )
 
 
+def _is_one_mask(indices: tuple[Tensor | None, ...]) -> bool:
+    """Whether a mask is all there is: one value then is filled in, whatever its dtype."""
+    named = [i for i in indices if i is not None]
+    return len(named) == 1 and named[0].dtype in _MASKS
+
+
 def _whole_mask(x: Tensor, indices: tuple[Tensor | None, ...]) -> Any:
     """The array of a mask over all of ``x``, if that is all there is."""
     if len(indices) == 1 and x.array is not None:
@@ -305,8 +311,7 @@ def index_put(input: Tensor, indices: Tensors, values: Tensor, accumulate: bool 
     With ``accumulate`` they are added, and a place named twice gets both.
     """
     if input.dtype is not values.dtype:
-        only_mask = [i for i in indices if i is not None]
-        if len(only_mask) == 1 and only_mask[0].dtype in _MASKS and values.layout.numel == 1:
+        if _is_one_mask(indices) and values.layout.numel == 1:
             values = _number(input, number(values))
         else:
             raise DtypeError(
@@ -314,6 +319,8 @@ def index_put(input: Tensor, indices: Tensors, values: Tensor, accumulate: bool 
                 f"{input.dtype.title} for the destination and {values.dtype.title} for the source."
             )
     layout = layouts.preserved(input.layout)
+    if input.array is None and _is_one_mask(indices) and values.layout.numel == 1:
+        return altered(input, lambda xp, array: None, layout)
     mask = _whole_mask(input, indices)
     if mask is not None and not values.layout.ndim and not accumulate:
         return altered(input, lambda xp, array: xp.copyto(array, values.array, where=mask), layout)

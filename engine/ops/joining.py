@@ -95,12 +95,7 @@ def cat(tensors: Tensors, dim: Dim = 0) -> Made:
             )
         total += shape[d]
     whole = (*want[:d], total, *want[d + 1 :])
-    layout = layouts.contiguous(whole)
-    if len(whole) in (4, 5) and all(
-        not t.layout.contiguous and layouts.is_channels_last(t.layout.shape, t.layout.strides)
-        for t in parts
-    ):
-        layout = layouts.layout(whole, layouts.channels_last_strides(whole))
+    layout = layouts.joined([t.layout for t in parts], whole)
     return made(common, layout, lambda xp: xp.concatenate(_arrays(parts, common), axis=d))
 
 
@@ -126,9 +121,14 @@ def stack(tensors: Tensors, dim: Dim = 0) -> Made:
                 f"{list(shape)} at entry 0 and {list(t.layout.shape)} at entry {at}"
             )
     common = _common(tensors)
+    whole = (*shape[:d], len(tensors), *shape[d:])
+    layout = layouts.contiguous(whole)
+    if d < len(shape):
+        merged = (*shape[:d], len(tensors) * shape[d], *shape[d + 1 :])
+        layout = layouts.view(layouts.joined([t.layout for t in tensors], merged), whole)
     return made(
         common,
-        (*shape[:d], len(tensors), *shape[d:]),
+        layout,
         lambda xp: xp.stack(_arrays(tensors, common), axis=d),
     )
 

@@ -21,6 +21,7 @@ from engine.tensor import Tensor
 
 if TYPE_CHECKING:
     from engine.kinds import Made
+    from engine.layout import Layout
     from engine.parameter_types import Dim, Dims, Size, SpreadDims
 
 
@@ -67,7 +68,23 @@ def roll(input: Tensor, shifts: Dims, dims: Dims = ()) -> Made:
         raise TensorIndexError("Dimension specified as 0 but tensor has no dimensions")
     axes = tuple(wrap_dim(d, input.ndim) for d in dims) if dims else None
     moves: Any = shifts if dims else shifts[0]
-    return made(input.dtype, input.layout.shape, lambda xp: xp.roll(input.array, moves, axes))
+    return made(
+        input.dtype, _rolled(input, shifts, axes), lambda xp: xp.roll(input.array, moves, axes)
+    )
+
+
+def _rolled(input: Tensor, shifts: tuple[int, ...], axes: tuple[int, ...] | None) -> Layout:
+    """As if the parts before and after the cut had been joined, dimension by dimension."""
+    layout = input.layout
+    for shift, d in zip(shifts, axes or (), strict=False):
+        size = layout.shape[d]
+        cut = shift % size if size else 0
+        if cut == 0:
+            layout = layouts.contiguous(layout.shape)
+            continue
+        parts = [layouts.narrow(layout, d, 0, n)[0] for n in (cut, size - cut)]
+        layout = layouts.joined(parts, layout.shape)
+    return layout if axes else layouts.contiguous(layout.shape)
 
 
 @kernel(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from engine import dtypes, indices
-from engine.errors import TensorRuntimeError
+from engine.errors import DtypeNotImplementedError, TensorRuntimeError
 from engine.kinds import altered, kernel
 from engine.kinds.targets import check_added, check_scattered
 from engine.layout import wrap_dim
@@ -43,20 +43,42 @@ def _identity(reduce: str, dtype: DType, xp: Any) -> Any:
 
 
 def _reduced(
-    xp: Any, array: Any, keys: Any, values: Any, reduce: str, include: bool, dtype: DType
+    xp: Any,
+    array: Any,
+    keys: Any,
+    values: Any,
+    reduce: str,
+    include: bool,
+    dtype: DType,
+    wide: tuple[bool, bool],
 ) -> None:
-    """Reduce ``values`` into ``array`` at ``keys``, with what is there or without it."""
+    """Reduce ``values`` into ``array`` at ``keys``, with what is there or without it.
+
+    ``wide`` says of values and of their count whether float32 is used on the way.
+    """
     if not include:
         array[keys] = xp.array(_identity(reduce, dtype, xp)).astype(array.dtype)
-    getattr(xp, _UFUNCS[reduce]).at(array, keys, values)
+    indices.accumulate(xp, _UFUNCS[reduce], array, keys, values, wide[0])
     if reduce == "mean":
-        times = xp.full(array.shape, 1 if include else 0, "int64")
-        xp.add.at(times, keys, 1)
-        times = xp.maximum(times, 1)
+        counted = dtype if dtype.low else dtypes.int64
+        times = xp.full(array.shape, 1 if include else 0, counted.np)
+        indices.accumulate(xp, "add", times, keys, xp.ones((), counted.np), wide[1])
+        times = xp.maximum(times, times.dtype.type(1))
         if dtype.category == dtypes.INT:
             array[...] = array // times
+        elif dtype.low:
+            array[...] = (array.astype("float32") / times.astype("float32")).astype(array.dtype)
         else:
             array[...] = (array / times).astype(array.dtype)
+
+
+def _refuse(dtype: DType, reduce: str) -> None:
+    """Refuse dtypes that have no mean or no order."""
+    order = reduce in ("amax", "amin")
+    if (dtype.is_bool and reduce == "mean") or (dtype.is_complex and order):
+        raise DtypeNotImplementedError(
+            f"\"scatter_gather_tensor_cpu_reduce_{reduce}\" not implemented for '{dtype.title}'"
+        )
 
 
 class _Moves:
@@ -157,6 +179,8 @@ def scatter_reduce(
             f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}"
         )
 
+    _refuse(input.dtype, reduce)
+
     def into(xp: Any, array: Any) -> None:
         if not index.layout.numel:
             return
@@ -165,7 +189,8 @@ def scatter_reduce(
         values = src.array if src.ndim else src.array.reshape(1)
         values = values[tuple([slice(n) for n in at.shape])]
         keys = indices.grid(xp, at, d, wide.shape[d])
-        _reduced(xp, wide, keys, values, reduce, include_self, input.dtype)
+        low = input.dtype.low
+        _reduced(xp, wide, keys, values, reduce, include_self, input.dtype, (low, low))
 
     return altered(input, into)
 
@@ -214,6 +239,8 @@ def index_reduce(
             f"{reduce}."
         )
     check_added(input, d, index, source, "index_reduce_()")
+    if input.dtype.is_bool or input.dtype.is_complex:
+        raise DtypeNotImplementedError(f"\"index_func_\" not implemented for '{input.dtype.title}'")
 
     def into(xp: Any, array: Any) -> None:
         at = index.array.reshape(-1)
@@ -223,6 +250,7 @@ def index_reduce(
         indices.check_vector(at, wide.shape[d], 1)
         values = source.array if source.ndim else source.array.reshape(1)
         keys = (slice(None),) * d + (at,)
-        _reduced(xp, wide, keys, values, reduce, include_self, input.dtype)
+        counted = input.dtype.low and input.ndim > 1
+        _reduced(xp, wide, keys, values, reduce, include_self, input.dtype, (False, counted))
 
     return altered(input, into)

@@ -42,16 +42,21 @@ def _written(input: Tensor, d: int, index: Tensor, source: Any, store: Any) -> M
     return altered(input, into)
 
 
+def is_low(array: Any) -> bool:
+    """Whether the array is of a float narrower than float32; integers are not of kind f or V."""
+    return array.dtype.kind in "fV" and array.dtype.itemsize < 4
+
+
 def _store(xp: Any, array: Any, keys: Any, values: Any) -> None:
     array[keys] = values
 
 
 def _add(xp: Any, array: Any, keys: Any, values: Any) -> None:
-    xp.add.at(array, keys, values)
+    indices.accumulate(xp, "add", array, keys, values, is_low(array))
 
 
 def _multiply(xp: Any, array: Any, keys: Any, values: Any) -> None:
-    xp.multiply.at(array, keys, values)
+    indices.accumulate(xp, "multiply", array, keys, values, is_low(array))
 
 
 @kernel(

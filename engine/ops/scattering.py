@@ -35,17 +35,19 @@ def index_add(input: Tensor, dim: Dim, index: Tensor, source: Tensor, *, alpha: 
     """
     d = wrap_dim(dim, input.ndim)
     check_added(input, d, index, source, "index_add_()")
+    factor = None if alpha == 1 else scalars.element(alpha, input.dtype)
 
     def into(xp: Any, array: Any) -> None:
         at = index.array.reshape(-1)
         indices.check_vector(at, input.layout.shape[d] if input.ndim else 1, input.ndim)
         values = source.array
-        if alpha != 1:
-            values = values * values.dtype.type(alpha)
+        if factor is not None:
+            values = values * factor
         if input.ndim == 0:
             xp.add(array, values.reshape(()), out=array)
         else:
-            xp.add.at(array, (slice(None),) * d + (at,), values)
+            wide = input.dtype.low and input.ndim > 1 and factor is None
+            indices.accumulate(xp, "add", array, (slice(None),) * d + (at,), values, wide)
 
     return altered(input, into)
 
