@@ -28,12 +28,14 @@ _SUPPORTED = (
 
 
 class Exchange:
-    """What numpy arrays that leave the engine are handed out as."""
+    """What numpy arrays that leave the engine are handed out as, and how functions come in:
+    ``function`` gives what may be called for a value that a program passes as a function."""
 
-    __slots__ = ("wrap",)
+    __slots__ = ("function", "wrap")
 
     def __init__(self) -> None:
         self.wrap: Callable[[Any], Any] = lambda array: array
+        self.function: Callable[[Any], Callable[..., Any]] = lambda value: value
 
 
 exchange = Exchange()

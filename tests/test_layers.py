@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LAYERS = [
     "engine.errors",
     "engine.exposed",
+    "engine.hooks",
     "engine.trees",
     "engine.dtypes",
     "engine.indices",

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from engine import backward as passes
 from engine import tape
 from engine.errors import AutogradError, TensorRuntimeError, TensorTypeError
+from engine.foreign import exchange
+from engine.hooks import HookHandle
 from engine.kinds.creation import check_differentiable
 from engine.modes import warn
 from engine.registry import attribute, function, method
@@ -136,6 +138,8 @@ def grad_of(*args: Any, **kwargs: Any) -> tuple[Tensor | None, ...]:
         "grad", _GRAD, args, kwargs
     )
     roots, wanted = _sequence(outputs), _sequence(inputs)
+    if not wanted:
+        raise TensorRuntimeError("`inputs` argument to `grad()` cannot be empty.")
     if materialize and unused is False:
         raise ValueError(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
@@ -297,7 +301,7 @@ def _check_grad(x: Tensor, value: Any) -> None:
         )
     if value.layout.shape != x.layout.shape:
         raise TensorRuntimeError(
-            f"assigned grad has data of a different size"
+            "assigned grad has data of a different size"
         )
 
 
@@ -349,34 +353,13 @@ def retains_grad(x: Tensor) -> bool:
     return x.ag is not None and x.ag.retains and x.ag.node is not None
 
 
-class HookHandle:
-    """What register_hook gives: ``remove()`` takes the hook away again."""
-
-    __slots__ = ("hooks", "id")
-
-    def __init__(self, hooks: dict[int, Any], number: int):
-        self.hooks = hooks
-        self.id = number
-
-    def remove(self) -> None:
-        """Take the hook away; doing so twice does nothing."""
-        self.hooks.pop(self.id, None)
-
-
-_hook_number = 0
-
-
 @method("register_hook")
 def register_hook(x: Tensor, hook: Callable[[Tensor], Tensor | None]) -> HookHandle:
     """Call ``hook`` with the tensor's gradient in each backward pass; what it returns, if
     anything, takes the gradient's place."""
-    global _hook_number
     if not tape.requires_grad(x):
         raise AutogradError("cannot register a hook on a tensor that doesn't require gradient")
-    hooks = _hooks_of(x)
-    _hook_number += 1
-    hooks[_hook_number] = hook
-    return HookHandle(hooks, _hook_number)
+    return HookHandle(_hooks_of(x), exchange.function(hook))
 
 
 def _hooks_of(x: Tensor) -> dict[int, Any]:
@@ -387,12 +370,12 @@ def _hooks_of(x: Tensor) -> dict[int, Any]:
     if node is None:
         if ag.hooks is None:
             ag.hooks = {}
-        return ag.hooks  # type: ignore[no-any-return]
+        return ag.hooks
     if node.hooks is None:
         node.hooks = []
     for nr, hooks, keeper in node.hooks:
         if nr == ag.nr and keeper() is x:
-            return hooks  # type: ignore[no-any-return]
+            return hooks
     hooks = {}
     node.hooks.append((ag.nr, hooks, weakref.ref(x)))
     return hooks
@@ -401,7 +384,6 @@ def _hooks_of(x: Tensor) -> dict[int, Any]:
 @method("register_post_accumulate_grad_hook")
 def register_post_accumulate_grad_hook(x: Tensor, hook: Callable[[Tensor], None]) -> HookHandle:
     """Call ``hook`` with the leaf after its gradient was added to."""
-    global _hook_number
     if tape.node_of(x) is not None:
         raise AutogradError(
             "post accumulate grad hooks cannot be registered on non-leaf tensors"
@@ -410,9 +392,7 @@ def register_post_accumulate_grad_hook(x: Tensor, hook: Callable[[Tensor], None]
         raise AutogradError("cannot register a hook on a tensor that doesn't require gradient")
     if x.ag.after is None:
         x.ag.after = {}
-    _hook_number += 1
-    x.ag.after[_hook_number] = hook
-    return HookHandle(x.ag.after, _hook_number)
+    return HookHandle(x.ag.after, exchange.function(hook))
 
 
 @function("detach")

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from engine.exposed import ATTRIBUTES as ATTRIBUTES
+from engine.exposed import METHODS as METHODS
+from engine.exposed import SETTERS as SETTERS
 from tensorcli.language.errors import add_hint
 from tensorcli.language.namespaces import Namespace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-# type -> name -> function of the object (and, for methods, the arguments).
-METHODS: dict[type, Mapping[str, Callable[..., Any]]] = {}
-ATTRIBUTES: dict[type, Mapping[str, Callable[[Any], Any]]] = {}
-SETTERS: dict[type, Mapping[str, Callable[[Any, Any], None]]] = {}
-
+# METHODS, ATTRIBUTES and SETTERS: type -> name -> function of the object (and, for methods, the
+# arguments). The engine enters its own types as their modules are loaded.
 _NONE: Mapping[str, Any] = {}
 
 

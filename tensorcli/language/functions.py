@@ -252,6 +252,15 @@ def callable_for(value: object) -> Callable[..., Any] | None:
         return None
 
 
+def caller(value: object) -> Callable[..., Any]:
+    """What the engine may call for a value that the program passes as a function.
+
+    What is no function fails when it is called, as in Python.
+    """
+    found = callable_for(value)
+    return found if found is not None else lambda *args, **kwargs: call(value, args, kwargs)
+
+
 def call(value: object, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     """Call a value of the program; raises TypeError where it is no function."""
     if type(value) is Function:

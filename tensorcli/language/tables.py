@@ -97,6 +97,7 @@ def install() -> None:
     namespaces.register("math", lambda: namespaces.Namespace("math", math_table.MATH))
     namespaces.register("numpy", _make_numpy)
     foreign.exchange.wrap = _wrap_array
+    foreign.exchange.function = functions.caller
     names.BARE_NAMES.append(Modules())
     torch_table.install(names.BARE_NAMES)
 

@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 MODULES = (
     "", "autograd", "autograd.functional", "autograd.graph", "backends",
     "backends.cudnn", "backends.mps", "compiler", "cuda", "cpu",
-    "fft", "func", "linalg", "nn", "nn.functional", "nn.init", "nn.utils", "random",
+    "fft", "func", "linalg", "nn", "nn.functional", "nn.init", "nn.parameter",
+    "nn.utils", "optim", "optim.lr_scheduler", "random",
     "signal", "signal.windows", "special",
-    "testing", "utils", "version",
+    "testing", "utils", "utils.checkpoint", "version",
 )  # fmt: skip
 
 

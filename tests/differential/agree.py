@@ -17,7 +17,10 @@ from engine.namespace import constants
 from engine.registry import functions
 from engine.tensor import Tensor
 
-MODULES = ("autograd", "fft", "functional", "init", "linalg", "nn", "signal", "special", "windows")
+MODULES = (
+    "autograd", "checkpoint", "fft", "func", "functional", "graph", "init", "linalg",
+    "lr_scheduler", "nn", "optim", "signal", "special", "utils", "windows",
+)  # fmt: skip
 
 
 class Facade:
@@ -74,7 +77,7 @@ def _array(value: Any) -> Any:
         value = value.detach().resolve_conj().resolve_neg()
         if value.dtype in (torch.bfloat16, torch.float8_e5m2, torch.float8_e4m3fn):
             return value.float().numpy()
-        return value.numpy()
+        return value.numpy(force=True)
     array = value.array
     return array.astype(np.float32) if value.kind.opaque else array
 
@@ -115,7 +118,7 @@ def _node(value: Any) -> Any:
     node = value.grad_fn
     if node is None:
         return None
-    return node.name() if isinstance(value, torch.Tensor) else node.name
+    return type(node).__name__ if isinstance(value, torch.Tensor) else node.name
 
 
 def compare(theirs: Any, ours: Any, ulp: float = 2, atol: float = 0.0) -> str | None:
@@ -143,6 +146,10 @@ def compare(theirs: Any, ours: Any, ulp: float = 2, atol: float = 0.0) -> str | 
             if found is not None:
                 return found
         return None
+    if isinstance(theirs, dict) and isinstance(ours, dict):
+        return compare([*theirs], [*ours]) or compare(
+            [*theirs.values()], [*ours.values()], ulp, atol
+        )
     if isinstance(theirs, (torch.dtype, torch.device, torch.Size, torch.layout)):
         return None if str(theirs) == str(ours) else f"{theirs} and {ours}"
     if isinstance(theirs, float) and theirs != theirs and ours != ours:
