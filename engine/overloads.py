@@ -64,6 +64,6 @@ def first_that_binds(
             return candidate(*args, **kwargs)
         except ArgumentError as error:
             first = first or error
-    if first is not None and first.parameter == "input":
+    if first is not None and first.parameter == "input" and len(args) + len(kwargs) < 2:
         raise first
     raise no_overload(name, args, kwargs, overloads)

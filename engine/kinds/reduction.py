@@ -80,7 +80,7 @@ class _Rule:
     takes: str
     takes_empty: bool
     refuse: Callable[[DType, DType | None], None] | None
-    empty: bool
+    empty: Any
     convert: bool
     no_dims: str
 
@@ -94,7 +94,7 @@ def reduction(
     takes_empty: bool = False,
     stub: str | None = None,
     refuse: Callable[[DType, DType | None], None] | None = None,
-    empty: bool = True,
+    empty: bool | Callable[[str, Layout, tuple[int, ...] | None], None] = True,
     convert: bool = True,
     prepare: Callable[[Any, Any], Any] | None = None,
     shortcut: Callable[[Any, Any, Any, Kind], Any] | None = None,
@@ -114,11 +114,12 @@ def reduction(
     except among empty tensors if ``takes_empty``.
     ``shortcut(xp, array, axes, kind)`` may give the result of an array that would have to be
     converted, or None. ``refuse(input's dtype, dtype)`` may raise before. ``empty`` false: a
-    dimension of size 0 cannot be reduced. ``no_dims`` says what an empty tuple of dimensions
-    reduces, "all" or "none". ``overloads`` are PyTorch's signatures where a call without dim is
-    one of its own; it takes no keepdim unless ``keepdim_alone``. ``out_dtype`` is the sentence,
-    with ``wanted`` and ``given``, for an out= tensor of another dtype than the result's, where
-    such a one is refused.
+    dimension of size 0 cannot be reduced; a function says so in words of its own. ``no_dims``
+    says what an empty tuple of dimensions reduces: "all", "none", or "kept": all, and only with
+    keepdim. ``overloads`` are PyTorch's signatures where a call without dim is one of its own;
+    it takes no keepdim unless ``keepdim_alone``. ``out_dtype`` is the sentence, with ``wanted``,
+    ``given`` and ``cpp``, for an out= tensor of another dtype than the result's, where such a
+    one is refused.
     """
 
     def decorate(body: Any) -> Any:
@@ -181,12 +182,19 @@ def _make_plan(x: Tensor, dim: Any, keepdim: bool, dtype: DType | None, rule: _R
     layout = x.layout
     if rule.refuse is not None:
         rule.refuse(x.dtype, dtype)
-    if dim is None or (dim == () and rule.no_dims == "all"):
+    if dim == () and rule.no_dims == "kept" and not keepdim and layout.ndim and layout.numel:
+        # torch 2.13 keeps the dimensions inside logsumexp and then cannot store the result.
+        raise TensorRuntimeError(
+            f"output with shape [] doesn't match the broadcast shape {[1] * layout.ndim}"
+        )
+    if dim is None or (dim == () and rule.no_dims != "none"):
         dims = tuple(range(layout.ndim))
     else:
         dims = wrap_dims(dim if dim.__class__ is tuple else (dim,), layout.ndim)
-    if not rule.empty:
+    if rule.empty is False:
         check_not_empty(rule.name, layout, None if dim is None or dim == () else dims)
+    elif rule.empty is not True:
+        rule.empty(rule.name, layout, None if dim is None else dims)
     final = dtype or rule.gives(x.dtype)
     if layout.numel or not rule.takes_empty:
         check_takes(rule.takes, rule.stub, final if rule.convert else x.dtype)
@@ -232,7 +240,7 @@ def _build(op: Op, rule: _Rule) -> Any:
             values[at_dtype] = out.dtype
         y = compute(values)
         if out_dtype and isinstance(out, Tensor) and out.dtype is not y.dtype:
-            raise DtypeError(out_dtype.format(wanted=y.dtype.title, given=out.dtype.title))
+            raise DtypeError(_about_out(out_dtype, y.dtype, out.dtype))
         return store_out(out, y, name)
 
     def plan_of(values: list[Any]) -> Any:
@@ -279,6 +287,10 @@ def _build(op: Op, rule: _Rule) -> Any:
         return y
 
     return call
+
+
+def _about_out(sentence: str, wanted: DType, given: DType) -> str:
+    return sentence.format(wanted=wanted.title, given=given.title, cpp=given.cpp)
 
 
 def _lacks_dim(args: tuple[Any, ...], kwargs: dict[str, Any], out: bool) -> bool:

@@ -16,7 +16,9 @@ from engine.registry import F
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from engine.dtypes import DType
     from engine.kinds import Made
+    from engine.layout import Layout
     from engine.parameter_types import Dim, Dims
     from engine.tensor import Tensor
 
@@ -103,41 +105,64 @@ def aminmax(input: Tensor, *, dim: Dim | None = None, keepdim: bool = False) -> 
     )
 
 
-def _place(input: Tensor, dim: int | None, keepdim: bool, name: str) -> Made:
-    if input.dtype.is_complex or input.dtype.is_bool:
-        kind = "complex" if input.dtype.is_complex else "bool"
-        raise DtypeError(f"{name}(): does not support {kind} input")
-    if dim is None:
-        if input.layout.numel == 0:
-            raise TensorIndexError(
-                f"{name}(): Expected reduction dim to be specified for input.numel() == 0."
-            )
-        dims = tuple(range(input.ndim))
-    else:
-        dims = (wrap_dim(dim, input.ndim),)
-        check_not_empty(name, input.layout, dims)
-    check_takes("if", f"{name}_cpu", input.dtype)
-    axis = None if dim is None or not input.ndim else dims[0]
-    shape = reduced_shape(input.layout.shape, dims, keepdim)
-    return made(dtypes.int64, shape, lambda xp: getattr(working(input), name)(axis=axis))
+def _check_no_place(name: str) -> Callable[[DType, DType | None], None]:
+    def check(given: DType, dtype: DType | None) -> None:
+        if given.is_complex or given.is_bool:
+            kind = "complex" if given.is_complex else "bool"
+            raise DtypeError(f"{name}(): does not support {kind} input")
+
+    return check
 
 
-@kernel(example="argmax(tensor([[1., 4.], [3., 2.]]), 1)")
-def argmax(input: Tensor, dim: Dim | None = None, keepdim: bool = False) -> Made:
+def _check_some(name: str, layout: Layout, dims: tuple[int, ...] | None) -> None:
+    if dims is None and layout.numel == 0:
+        raise TensorIndexError(
+            f"{name}(): Expected reduction dim to be specified for input.numel() == 0."
+        )
+    check_not_empty(name, layout, dims)
+
+
+def _place(name: str) -> Callable[[Any, Any, Any], Any]:
+    def run(xp: Any, x: Any, axes: Any) -> Any:
+        if x.size == 0:
+            return xp.zeros([n for d, n in enumerate(x.shape) if d not in axes], "int64")
+        return getattr(x, name)(axis=None if axes is None else axes[0])
+
+    return run
+
+
+@reduction(
+    kernel=_place("argmax"),
+    gives=lambda dtype: dtypes.int64,
+    convert=False,
+    takes="if",
+    refuse=_check_no_place("argmax"),
+    empty=_check_some,
+    out_dtype="Expected out tensor to have dtype long int, but got {cpp} instead",
+    example="argmax(tensor([[1., 4.], [3., 2.]]), 1)",
+)
+def argmax(input: Tensor, dim: Dim | None = None, keepdim: bool = False) -> Tensor:
     """The place of the largest element (the first one of equals, the first nan).
 
     Without ``dim`` it counts in the flattened tensor.
     """
-    return _place(input, dim, keepdim, "argmax")
 
 
-@kernel(example="argmin(tensor([[1., 4.], [3., 2.]]), 1)")
-def argmin(input: Tensor, dim: Dim | None = None, keepdim: bool = False) -> Made:
+@reduction(
+    kernel=_place("argmin"),
+    gives=lambda dtype: dtypes.int64,
+    convert=False,
+    takes="if",
+    refuse=_check_no_place("argmin"),
+    empty=_check_some,
+    out_dtype="Expected out tensor to have dtype long int, but got {cpp} instead",
+    example="argmin(tensor([[1., 4.], [3., 2.]]), 1)",
+)
+def argmin(input: Tensor, dim: Dim | None = None, keepdim: bool = False) -> Tensor:
     """The place of the smallest element (the first one of equals, the first nan).
 
     Without ``dim`` it counts in the flattened tensor.
     """
-    return _place(input, dim, keepdim, "argmin")
 
 
 def gradient_to_ties(g: Tensor, y: Tensor, input: Tensor) -> Any:

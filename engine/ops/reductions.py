@@ -296,6 +296,7 @@ def _log_sum_gradient(g: Tensor, y: Tensor, input: Tensor, dim: Any, keepdim: bo
 
 @reduction(
     kernel=_log_sum,
+    no_dims="kept",
     gives=TO_FLOAT,
     vjp=_log_sum_gradient,
     spaces=("", "special."),
