@@ -226,17 +226,17 @@ def make_node(gradient: Gradient, output: Tensor, inputs: Sequence[Tensor | None
 
 def version_of(t: Tensor) -> int:
     """The counter of a tensor that a node keeps. Raises AutogradError for inference tensors."""
-    version = t.counter
-    if version is None:
-        version = t.counter = Version()
-    elif version is UNTRACKED:
+    counter = t.counter
+    if counter is None:
+        return 0
+    if counter is UNTRACKED:
         raise AutogradError(
             "Inference tensors cannot be saved for backward. Please do not use Tensors created "
             "in inference mode in computation tracked by autograd. To work around this, you can "
             "make a clone to get a normal tensor and use it in autograd, or use `torch.no_grad()` "
             "instead of `torch.inference_mode()`."
         )
-    return version.n
+    return counter.n  # type: ignore[no-any-return]
 
 
 def output_alias(y: Tensor) -> Tensor:

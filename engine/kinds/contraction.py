@@ -108,6 +108,7 @@ def _build(op: Op, compose: Any, flat: str | None) -> Any:
     ps = parameters(op)
     body = op.body
     record_two = Recorder(op).record_two
+    record_flat: Any = None
     plans: dict[Any, Any] = {}
 
     def make_plan(a: Tensor, b: Tensor) -> Any:
@@ -133,7 +134,10 @@ def _build(op: Op, compose: Any, flat: str | None) -> Any:
                 return z
             if a.layout.ndim == 2 and b.layout.ndim == 2 and flat is not None:
                 z = multiply(a, b)
-                ops[flat].function.record_two(a, b, z)  # type: ignore[attr-defined]
+                nonlocal record_flat
+                if record_flat is None:
+                    record_flat = ops[flat].function.record_two  # type: ignore[attr-defined]
+                record_flat(a, b, z)
                 return z
             if tape.requires_grad(a) or tape.requires_grad(b):
                 return compose(a, b)  # type: ignore[no-any-return]

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from engine import tape
 from engine.kinds.record import parameters
 from engine.modes import state
-from engine.storage import UNTRACKED
 from engine.tape import FREED, Gradient, Node, make_node, output_alias, requires_grad, unpack
 from engine.tensor import Autograd, Tensor, alias
 
@@ -169,8 +168,9 @@ def _apply_in_order(place: int, fn: Any, count: int) -> Any:
     def apply(node: Node, g: Any) -> Sequence[Any]:
         saved = node.saved
         versions = node.versions
-        if len(versions) == 1 and saved[0].counter is not None:
-            if saved[0].counter.n != versions[0]:
+        if len(versions) == 1:
+            counter = saved[0].counter
+            if counter is not None and counter.n != versions[0]:
                 unpack(node)
         elif versions or saved is FREED:
             unpack(node)
@@ -382,11 +382,28 @@ def _fill(node: Node, plan: _Plan, y: Tensor, values: Sequence[Any]) -> None:
     node.hooks = None
     node.site = state.site
     state.sequence = node.sequence = state.sequence + 1
-    if plan.names:
-        keep(node, plan, values, y)
+    sources = plan.sources
+    if not sources:
+        node.saved = node.versions = ()
+        return
+    source = sources[0]
+    value = values[source] if source.__class__ is int else source(values, y)
+    if len(sources) == 1:
+        node.saved = (value,)
+        node.versions = (tape.version_of(value),) if value.__class__ is Tensor else ()
+    elif len(sources) == 2:
+        source = sources[1]
+        other = values[source] if source.__class__ is int else source(values, y)
+        node.saved = (value, other)
+        if value.__class__ is Tensor or other.__class__ is Tensor:
+            node.versions = (
+                tape.version_of(value) if value.__class__ is Tensor else 0,
+                tape.version_of(other) if other.__class__ is Tensor else 0,
+            )
+        else:
+            node.versions = ()
     else:
-        node.saved = ()
-        node.versions = ()
+        keep(node, plan, values, y)
 
 
 def _uses_input(op: Op) -> bool:
@@ -399,22 +416,8 @@ def _uses_input(op: Op) -> bool:
 
 def keep(node: Node, plan: _Plan, values: Sequence[Any], y: Any) -> None:
     """Store what ``plan`` needs on ``node``, with the counters of the tensors among it."""
-    sources = plan.sources
-    if len(sources) == 1:
-        source = sources[0]
-        value = values[source] if source.__class__ is int else source(values, y)
-        node.saved = (value,)
-        if value.__class__ is Tensor:
-            version = value.counter
-            if version is None or version is UNTRACKED:
-                node.versions = (tape.version_of(value),)
-            else:
-                node.versions = (version.n,)
-        else:
-            node.versions = ()
-        return
     saved = node.saved = tuple(
-        [values[s] if s.__class__ is int else s(values, y) for s in sources]
+        [values[s] if s.__class__ is int else s(values, y) for s in plan.sources]
     )
     for value in saved:
         if value.__class__ is Tensor:
