@@ -5,7 +5,8 @@ from __future__ import annotations
 from engine.kinds.composite import composite
 from engine.kinds.contraction import contraction
 from engine.kinds.kernel import Made, altered, kernel, made, working
-from engine.kinds.pointwise import BOOL_OUT, COMPARED, DEFAULT, INT_TO_FLOAT, comparison, pointwise, smooth
+from engine.kinds.pointwise import comparison, pointwise, smooth
+from engine.kinds.pointwise_plan import BOOL_OUT, COMPARED, DEFAULT, INT_TO_FLOAT, STEPWISE
 from engine.kinds.reduction import reduction
 from engine.kinds.view import multi_view, view
 
@@ -14,6 +15,7 @@ __all__ = [
     "COMPARED",
     "DEFAULT",
     "INT_TO_FLOAT",
+    "STEPWISE",
     "Made",
     "altered",
     "comparison",

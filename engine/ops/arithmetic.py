@@ -29,7 +29,7 @@ _ONE_MASK = (
 
 
 def _zero(g: Tensor) -> Tensor:
-    return F.zeros_like(g)  # type: ignore[no-any-return]
+    return F.zeros_like(g)
 
 
 def is_bool(value: Any) -> bool:
@@ -58,6 +58,14 @@ def _scaled(xp: Any, b: Any, alpha: Any) -> Any:
     if dtype.kind in "iu":
         return b * xp.array(int(alpha), "int64").astype(dtype)
     return b * dtype.type(alpha)
+
+
+def _fused(xp: Any, ufunc: Any, a: Any, b: Any, alpha: Any) -> Any:
+    """PyTorch's float32 kernels multiply and add with one rounding; float64 does so here."""
+    if b.dtype == "float32" and alpha.__class__ is float:
+        number = xp.float32(alpha).astype("float64")
+        return ufunc(a.astype("float64"), b.astype("float64") * number).astype("float32")
+    return ufunc(a, _scaled(xp, b, alpha))
 
 
 class _Category:
@@ -100,12 +108,12 @@ def add(input: Operand, other: Operand, *, alpha: Scalar = 1) -> Tensor:
 
 
 @pointwise(
-    kernel=lambda xp, a, b, alpha: xp.add(a, _scaled(xp, b, alpha)),
+    kernel=lambda xp, a, b, alpha: _fused(xp, xp.add, a, b, alpha),
     stub="add_stub",
     vjp={"input": lambda g: g, "other": lambda g, alpha: g * conj(alpha)},
     function=False,
     method=False,
-    inplace=True,
+    named_inplace=False,
     node="AddBackward0",
     example="add(tensor([1.]), tensor([2.]), alpha=3)",
 )
@@ -131,13 +139,13 @@ def sub(input: Operand, other: Operand, *, alpha: Scalar = 1) -> Tensor:
 
 
 @pointwise(
-    kernel=lambda xp, a, b, alpha: xp.subtract(a, _scaled(xp, b, alpha)),
+    kernel=lambda xp, a, b, alpha: _fused(xp, xp.subtract, a, b, alpha),
     stub="add_stub",
     refuse=_refuse_masks,
     vjp={"input": lambda g: g, "other": lambda g, alpha: -g * conj(alpha)},
     function=False,
     method=False,
-    inplace=True,
+    named_inplace=False,
     node="SubBackward0",
     example="sub(tensor([1.]), tensor([2.]), alpha=3)",
 )
@@ -165,7 +173,7 @@ def rsub_plain(other: Operand, input: Tensor) -> Tensor:
 
 
 @pointwise(
-    kernel=lambda xp, a, b, alpha: xp.subtract(a, _scaled(xp, b, alpha)),
+    kernel=lambda xp, a, b, alpha: _fused(xp, xp.subtract, a, b, alpha),
     stub="add_stub",
     refuse=_refuse_masks,
     vjp={"other": lambda g: g, "input": lambda g, alpha: -g * conj(alpha)},
@@ -183,8 +191,8 @@ def rsub_scaled(other: Operand, input: Tensor, alpha: Scalar) -> Tensor:
 def rsub(input: Tensor, other: Operand, alpha: Scalar = 1) -> Tensor:
     """``other - alpha * input``."""
     if alpha.__class__ is int and alpha == 1:
-        return ops["rsub_plain"].function(other, input)  # type: ignore[no-any-return]
-    return ops["rsub_scaled"].function(other, input, alpha)  # type: ignore[no-any-return]
+        return ops["rsub_plain"].function(other, input)
+    return ops["rsub_scaled"].function(other, input, alpha)
 
 
 @pointwise(
@@ -274,7 +282,7 @@ def _sgn_gradient(g: Tensor, input: Tensor, y: Tensor) -> Tensor:
         return _zero(g)
     size = input.abs()
     slope = ((g / size) - (F.real(g / y) * y / size)) * 1
-    return F.where(size == 0, 0, slope)  # type: ignore[no-any-return]
+    return F.where(size == 0, 0, slope)
 
 
 @pointwise(kernel=_sign, vjp=_sgn_gradient, stub="sign_cpu", example="sgn(tensor([3+4j]))")

@@ -82,7 +82,7 @@ def ge(input: Tensor, other: Operand) -> Tensor:
 
 
 def _keep(condition: Tensor, g: Tensor) -> Tensor:
-    return ops["keep_where"].function(g, condition)  # type: ignore[no-any-return]
+    return ops["keep_where"].function(g, condition)
 
 
 def _ordered(name: str) -> Any:
@@ -95,15 +95,15 @@ def _ordered(name: str) -> Any:
 
 def _winner(g: Tensor, wins: Tensor, ties: Tensor) -> Tensor:
     """The gradient of the operand that was chosen; at a tie each gets half."""
-    return F.where(ties, g / 2, _keep(wins, g))  # type: ignore[no-any-return]
+    return F.where(ties, g / 2, _keep(wins, g))
 
 
 def _choice(larger: bool) -> Any:
-    def input_slope(g: Tensor, input: Tensor, other: Tensor) -> Tensor:
+    def input_slope(g: Tensor, input: Any, other: Any) -> Tensor:
         loses = input < other if larger else input > other
         return _winner(g, ~loses, input == other)
 
-    def other_slope(g: Tensor, input: Tensor, other: Tensor) -> Tensor:
+    def other_slope(g: Tensor, input: Any, other: Any) -> Tensor:
         loses = input > other if larger else input < other
         return _winner(g, ~loses, input == other)
 
@@ -274,9 +274,7 @@ def isclose(
     """Where ``|input - other| <= atol + rtol * |other|``; two infinities of one sign are close."""
 
 
-@composite(
-    out=False, data_dependent=True, example="allclose(tensor([1., 2.]), tensor([1., 2.]))"
-)
+@composite(out=False, data_dependent=True, example="allclose(tensor([1., 2.]), tensor([1., 2.]))")
 def allclose(
     input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
 ) -> bool:

@@ -10,6 +10,7 @@ from engine.dtypes import COMPLEX, FLOAT, DType, complex_of, real_of
 from engine.errors import TensorRuntimeError
 from engine.kinds import composite, pointwise, view
 from engine.kinds.conjugate import conj as conjugate
+from engine.kinds.record import twin
 from engine.registry import F, attribute, function, method, ops
 from engine.tensor import Tensor, kind_of
 
@@ -65,7 +66,7 @@ def real(input: Tensor) -> Tensor:
     """The real part: a view of complex numbers, a real tensor itself."""
     if not input.dtype.is_complex:
         return input
-    return F.view_as_real(input).select(-1, 0)  # type: ignore[no-any-return]
+    return F.view_as_real(input).select(-1, 0)
 
 
 @function("imag")
@@ -73,7 +74,7 @@ def imag(input: Tensor) -> Tensor:
     """The imaginary part, a view. Raises RuntimeError for a real tensor."""
     if not input.dtype.is_complex:
         raise TensorRuntimeError("imag is not implemented for tensors with non-complex dtypes.")
-    return F.view_as_real(input).select(-1, 1)  # type: ignore[no-any-return]
+    return F.view_as_real(input).select(-1, 1)
 
 
 attribute("real", lambda x, value: real(x).copy_(value))(real)
@@ -87,6 +88,7 @@ attribute("imag", lambda x, value: imag(x).copy_(value))(imag)
     vjp=lambda g: conjugate(g),
     function=False,
     method=False,
+    named_inplace=False,
     node="ConjPhysicalBackward0",
     example="conj_physical(tensor([1+2j]))",
 )
@@ -103,7 +105,7 @@ def conj_physical(input: Tensor) -> Tensor:
 @method("conj_physical_")
 def conj_physical_(input: Tensor) -> Tensor:
     """The complex conjugates in place."""
-    return input.conjugated_copy_() if input.dtype.is_complex else input  # type: ignore[no-any-return]
+    return twin(ops["conjugated_copy"])(input) if input.dtype.is_complex else input
 
 
 @pointwise(
@@ -129,7 +131,7 @@ def conj(input: Tensor) -> Tensor:
     """
     if not input.dtype.is_complex:
         return input
-    return ops["conjugated"].function(input)  # type: ignore[no-any-return]
+    return ops["conjugated"].function(input)
 
 
 @method("resolve_conj", "resolve_neg")
@@ -170,11 +172,11 @@ def _angle(xp: Any, x: Any) -> Any:
 
 def _angle_slope(g: Tensor, input: Tensor) -> Tensor:
     if not input.dtype.is_complex:
-        return F.zeros_like(g)  # type: ignore[no-any-return]
+        return F.zeros_like(g)
     re, im = F.real(input), F.imag(input)
     square = re * re + im * im
     zero = (re == 0) & (im == 0)
-    return F.complex(F.where(zero, 0, g * (-im / square)), F.where(zero, 0, g * (re / square)))  # type: ignore[no-any-return]
+    return F.complex(F.where(zero, 0, g * (-im / square)), F.where(zero, 0, g * (re / square)))
 
 
 @pointwise(
@@ -230,19 +232,15 @@ def complex(real: Tensor, imag: Tensor) -> Tensor:
     """Complex numbers from real and imaginary parts."""
 
 
-def _abs_slope(g: Tensor, angle: Tensor) -> Tensor:
-    return F.real(g * conjugate(F.polar(F.ones_like(angle), angle)))  # type: ignore[no-any-return]
-
-
 def _turn_slope(g: Tensor, y: Tensor) -> Tensor:
-    return F.real(g * conjugate(y * 1j))  # type: ignore[no-any-return]
+    return F.real(g * conjugate(y * 1j))
 
 
 @pointwise(
     kernel=lambda xp, r, a: _pair(xp, r * xp.cos(a), r * xp.sin(a)),
     refuse=_check_pair,
     promote=_joined,
-    vjp={"abs": _abs_slope, "angle": _turn_slope},
+    vjp={"abs": lambda g, y: F.real(g * conjugate(y.sgn())), "angle": _turn_slope},
     method=False,
     inplace=False,
     example="polar(tensor([1.]), tensor([3.14159]))",

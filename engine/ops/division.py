@@ -107,6 +107,7 @@ _NO_SLOPE = {"input": lambda g: F.zeros_like(g), "other": lambda g: F.zeros_like
     node="DivBackward2",
     function=False,
     method=False,
+    named_inplace=False,
     example="div(tensor([-7., 7.]), 2, rounding_mode='floor')",
 )
 def div_floor(input: Operand, other: Operand) -> Tensor:
@@ -121,6 +122,7 @@ def div_floor(input: Operand, other: Operand) -> Tensor:
     node="DivBackward2",
     function=False,
     method=False,
+    named_inplace=False,
     example="div(tensor([-7., 7.]), 2, rounding_mode='trunc')",
 )
 def div_trunc(input: Operand, other: Operand) -> Tensor:

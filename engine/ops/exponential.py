@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from engine.dtypes import DType
-from engine.kinds import INT_TO_FLOAT, pointwise, smooth
+from engine.kinds import INT_TO_FLOAT, STEPWISE, pointwise, smooth
 from engine.kinds.conjugate import conj
 from engine.registry import F, ops
 from engine.tensor import Tensor
@@ -132,13 +131,13 @@ def _logit_slope(g: Tensor, input: Tensor, eps: float | None) -> Tensor:
     slope = g / (input * (1.0 - input))
     if eps is None:
         inside = (input >= 0) & (input <= 1)
-        return F.where(inside, slope, float("nan"))  # type: ignore[no-any-return]
-    return F.where((input >= eps) & (input <= 1 - eps), slope, 0)  # type: ignore[no-any-return]
+        return F.where(inside, slope, float("nan"))
+    return F.where((input >= eps) & (input <= 1 - eps), slope, 0)
 
 
 @pointwise(
     kernel=_logit,
-    promote=INT_TO_FLOAT,
+    promote=STEPWISE,
     takes="bif",
     vjp=_logit_slope,
     spaces=("", "special."),
@@ -195,12 +194,6 @@ def _xlogy_node(input: Any, other: Any) -> str:
     return "XlogyBackward0" if isinstance(input, Tensor) else "XlogyBackward1"
 
 
-def _unwidened(common: DType) -> tuple[DType, DType]:
-    """PyTorch rounds the logarithm to a low-precision dtype before it multiplies."""
-    final = INT_TO_FLOAT(common)[1]
-    return final, final
-
-
 def _xlogy(xp: Any, a: Any, b: Any) -> Any:
     return xp.where(xp.isnan(b), b, xp.where(a == 0, xp.zeros_like(a), a * xp.log(b)))
 
@@ -212,15 +205,15 @@ def _log_where(name: str, least: float) -> Any:
         value = ops[name].function(g, other)
         if not isinstance(other, Tensor):
             finite = other > least
-            return value if finite else F.where(input == 0, 0, value)  # type: ignore[no-any-return]
-        return F.where((input == 0) & (other <= least), 0, value)  # type: ignore[no-any-return]
+            return value if finite else F.where(input == 0, 0, value)
+        return F.where((input == 0) & (other <= least), 0, value)
 
     return slope
 
 
 @pointwise(
     kernel=_xlogy,
-    promote=_unwidened,
+    promote=STEPWISE,
     takes="bif",
     vjp={"input": _log_where("xlogy", 0), "other": lambda g, input, other: g * input / other},
     variant=_xlogy_node,
@@ -264,6 +257,7 @@ def _entr(xp: Any, x: Any) -> Any:
 
 @smooth(
     kernel=_entr,
+    promote=STEPWISE,
     takes="bif",
     stub="entr_cpu",
     vjp=lambda g, input: g * (-input.log() - 1),

@@ -39,10 +39,10 @@ def _uniform(x: Tensor, dim: int, step: Any, edge_order: int) -> Tensor:
     center = (at(2, size - 2) - at(0, size - 2)) / step
     if edge_order == 1:
         first, last = at(1) - at(0), at(size - 1) - at(size - 2)
-        return F.cat((first / step, center / 2, last / step), dim)  # type: ignore[no-any-return]
+        return F.cat((first / step, center / 2, last / step), dim)
     first = -1.5 * at(0) + 2 * at(1) - 0.5 * at(2)
     last = 0.5 * at(size - 3) - 2 * at(size - 2) + 1.5 * at(size - 1)
-    return F.cat((first / step, center / 2, last / step), dim)  # type: ignore[no-any-return]
+    return F.cat((first / step, center / 2, last / step), dim)
 
 
 def _spaced(x: Tensor, dim: int, where: Tensor, edge_order: int) -> Tensor:
@@ -79,7 +79,7 @@ def _spaced(x: Tensor, dim: int, where: Tensor, edge_order: int) -> Tensor:
             + at(size - 2) * (-(a + b) / (a * b))
             + at(size - 1) * ((a + 2 * b) / (b * (a + b)))
         )
-    return F.cat((first, inner, last), dim)  # type: ignore[no-any-return]
+    return F.cat((first, inner, last), dim)
 
 
 @composite(method=False, out=False, example="gradient(tensor([1., 4., 9., 16.]))")

@@ -8,7 +8,17 @@ from engine import dtypes
 from engine import layout as layouts
 from engine.dtypes import BOOL, INT, DType
 from engine.errors import DtypeNotImplementedError, TensorRuntimeError
-from engine.kinds import DEFAULT, INT_TO_FLOAT, composite, kernel, made, pointwise, smooth, working
+from engine.kinds import (
+    DEFAULT,
+    INT_TO_FLOAT,
+    STEPWISE,
+    composite,
+    kernel,
+    made,
+    pointwise,
+    smooth,
+    working,
+)
 from engine.kinds.conjugate import conj
 from engine.registry import F, method
 from engine.tensor import Tensor
@@ -27,20 +37,20 @@ def _check_exponent(value: Any, compute: DType) -> None:
 
 
 # Exponents that PyTorch works out without a call of pow, so that 2 is exact and quick.
-_SHORT: dict[float, Any] = {
+_SHORT: dict[complex, Any] = {
     0.5: lambda xp, a: xp.sqrt(a),
     2: lambda xp, a: a * a,
     3: lambda xp, a: a * a * a,
-    -0.5: lambda xp, a: 1 / xp.sqrt(a),
-    -1: lambda xp, a: 1 / a,
-    -2: lambda xp, a: 1 / (a * a),
+    -0.5: lambda xp, a: a.dtype.type(1) / xp.sqrt(a),
+    -1: lambda xp, a: a.dtype.type(1) / a,
+    -2: lambda xp, a: a.dtype.type(1) / (a * a),
 }
 
 
 def _pow(xp: Any, a: Any, b: Any) -> Any:
     kind = b.dtype.kind
-    if b.ndim == 0 and kind in "fc" and a.ndim:
-        short = _SHORT.get(b.item())
+    if b.ndim == 0 and kind not in "iub" and a.ndim:
+        short = _SHORT.get(complex(b.item()))
         if short is not None:
             return short(xp, a)
     if kind == "i":
@@ -67,25 +77,31 @@ def _pow_node(input: Any, exponent: Any) -> str:
 def _base_slope(g: Tensor, input: Tensor, exponent: Any) -> Tensor:
     if not isinstance(exponent, Tensor):
         if exponent == 0:
-            return F.zeros_like(g)  # type: ignore[no-any-return]
+            return F.zeros_like(g)
         return g * conj(exponent * input.pow(exponent - 1))
-    return F.where(exponent == 0, 0, g * conj(exponent * input.pow(exponent - 1)))  # type: ignore[no-any-return]
+    return F.where(exponent == 0, 0, g * conj(exponent * input.pow(exponent - 1)))
 
 
 def _exponent_slope(g: Tensor, input: Any, exponent: Tensor, y: Tensor) -> Tensor:
     if not isinstance(input, Tensor):
         if input == 0:
             at_zero = exponent >= 0 if not exponent.dtype.is_complex else F.real(exponent) >= 0
-            return F.where(at_zero, 0, g * conj(y * float("-inf")))  # type: ignore[no-any-return]
+            return F.where(at_zero, 0, g * conj(y * float("-inf")))
         base = F.tensor(input, dtype=y.dtype)
         return g * conj(y * base.log())
     input = input.to(y.dtype)
     positive = F.real(exponent) >= 0 if exponent.dtype.is_complex else exponent >= 0
-    return F.where((input == 0) & positive, 0, g * conj(y * input.log()))  # type: ignore[no-any-return]
+    return F.where((input == 0) & positive, 0, g * conj(y * input.log()))
+
+
+def _power_dtypes(common: DType) -> tuple[DType, DType]:
+    """In bfloat16 PyTorch rounds the squares of which it makes short powers, in float16 not."""
+    return (common, common) if common is dtypes.bfloat16 else DEFAULT(common)
 
 
 @pointwise(
     kernel=_pow,
+    promote=_power_dtypes,
     stub="pow",
     vjp={"input": _base_slope, "exponent": _exponent_slope},
     variant=_pow_node,
@@ -118,7 +134,7 @@ def float_power_(input: Tensor, exponent: Any) -> Tensor:
             f"result requires dtype {dtype.title}"
         )
     power = exponent.to(dtype) if isinstance(exponent, Tensor) else _number(exponent, dtype)
-    return input.pow_(power)  # type: ignore[no-any-return]
+    return input.pow_(power)
 
 
 @composite(inplace=False, example="float_power(tensor([1, 2]), 2)")
@@ -127,7 +143,7 @@ def float_power(input: Operand, exponent: Operand) -> Tensor:
     dtype = _float_power_dtype(input, exponent)
     base = input.to(dtype) if isinstance(input, Tensor) else _number(input, dtype)
     power = exponent.to(dtype) if isinstance(exponent, Tensor) else _number(exponent, dtype)
-    return F.pow(base, power)  # type: ignore[no-any-return]
+    return F.pow(base, power)
 
 
 def _number(value: Any, dtype: DType) -> Any:
@@ -161,7 +177,8 @@ def sqrt(input: Tensor) -> Tensor:
 
 
 @smooth(
-    kernel=lambda xp, a: 1 / xp.sqrt(a),
+    kernel=lambda xp, a: a.dtype.type(1) / xp.sqrt(a),
+    promote=STEPWISE,
     vjp=lambda g, y: g * conj(-0.5 * y.pow(3)),
     stub="rsqrt_cpu",
     example="rsqrt(tensor([4., 0.25]))",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def _zero(g: Tensor) -> Tensor:
-    return F.zeros_like(g)  # type: ignore[no-any-return]
+    return F.zeros_like(g)
 
 
 def _real(name: str) -> Any:
@@ -117,6 +117,7 @@ def _round_decimals(xp: Any, x: Any, decimals: int) -> Any:
     node="RoundBackward1",
     function=False,
     method=False,
+    named_inplace=False,
     example="round(tensor([1.234]), decimals=2)",
 )
 def round_decimals(input: Tensor, decimals: int) -> Tensor:
@@ -187,7 +188,7 @@ def _bound_node(name: str) -> Any:
 
 
 def _keep(condition: Tensor, g: Tensor) -> Tensor:
-    return ops["keep_where"].function(g, condition)  # type: ignore[no-any-return]
+    return ops["keep_where"].function(g, condition)
 
 
 @pointwise(
@@ -242,6 +243,7 @@ def clamp(input: Tensor, min: Operand | None = None, max: Operand | None = None)
     variant=_clamp_node,
     function=False,
     method=False,
+    named_inplace=False,
     example="clamp(tensor([-1., 2.]), 0)",
 )
 def clamp_low(input: Tensor, min: Operand) -> Tensor:
@@ -262,6 +264,7 @@ def clamp_low(input: Tensor, min: Operand) -> Tensor:
     variant=_clamp_node,
     function=False,
     method=False,
+    named_inplace=False,
     example="clamp(tensor([-1., 2.]), max=0)",
 )
 def clamp_high(input: Tensor, max: Operand) -> Tensor:
@@ -322,16 +325,16 @@ def relu(input: Tensor) -> Tensor:
 
 
 @pointwise(
-    kernel=lambda xp, g, y: xp.where(y <= 0, g.dtype.type(0), g),
-    vjp={"g": lambda g, y: ops["threshold_gradient"].function(g, y)},
+    kernel=lambda xp, g, at: xp.where(at <= 0, g.dtype.type(0), g),
+    vjp={"g": lambda g, at: ops["threshold_gradient"].function(g, at), "at": _zero},
     function=False,
     method=False,
     inplace=False,
     node="ThresholdBackwardBackward0",
     example="relu(tensor([-1., 2.]))",
 )
-def threshold_gradient(g: Tensor, y: Tensor) -> Tensor:
-    """``g`` where ``y`` is not at or below 0: the gradient of relu."""
+def threshold_gradient(g: Tensor, at: Tensor) -> Tensor:
+    """``g`` where ``at`` is not at or below 0: the gradient of relu."""
 
 
 # numpy's finfo knows nothing of bfloat16.

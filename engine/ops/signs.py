@@ -32,7 +32,7 @@ def signbit(input: Tensor) -> Tensor:
 
 def _copied_slope(g: Tensor, input: Tensor, y: Tensor) -> Tensor:
     ratio = y / input
-    return g * F.where(input == 0, 0, ratio)  # type: ignore[no-any-return]
+    return g * F.where(input == 0, 0, ratio)
 
 
 @pointwise(

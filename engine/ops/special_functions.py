@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any
 from engine.dtypes import DType
 from engine.errors import AutogradError, DtypeNotImplementedError, TensorRuntimeError
 from engine.kinds import INT_TO_FLOAT, composite, kernel, made, pointwise, smooth, working
+from engine.kinds.record import twin
 from engine.registry import F, method, ops
 from engine.tensor import Tensor
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from engine.kinds import Made
     from engine.parameter_types import Operand
 
@@ -204,6 +207,7 @@ def _check_order(n: int) -> None:
     vjp=lambda g, input, n: g * F.polygamma(n + 1, input),
     function=False,
     method=False,
+    named_inplace=False,
     node="PolygammaBackward0",
     example="polygamma(1, tensor([1., 2.]))",
 )
@@ -215,18 +219,18 @@ def polygamma_of(input: Tensor, n: int) -> Tensor:
 def polygamma(n: int, input: Tensor) -> Tensor:
     """The ``n``-th derivative of digamma."""
     _check_order(n)
-    return ops["polygamma_of"].function(input, n)  # type: ignore[no-any-return]
+    return ops["polygamma_of"].function(input, n)
 
 
 @method("polygamma_")
 def _polygamma_inplace(input: Tensor, n: int) -> Tensor:
     _check_order(n)
-    return input.polygamma_of_(n)  # type: ignore[no-any-return]
+    return twin(ops["polygamma_of"])(input, n)
 
 
 @method("polygamma")
 def _polygamma_method(input: Tensor, n: int) -> Tensor:
-    return F.polygamma(n, input)  # type: ignore[no-any-return]
+    return F.polygamma(n, input)
 
 
 @smooth(
@@ -243,7 +247,7 @@ def i0(input: Tensor) -> Tensor:
 
 def _special(
     name: str, kernel: Any, vjp: Any, node: str, stub: str, low: bool, example: str
-) -> Any:
+) -> Callable[[Any], Any]:
     """A decorator for a function of ``torch.special`` alone; ``low``: half types are taken."""
 
     def promote(common: DType) -> tuple[DType, DType]:
@@ -282,7 +286,7 @@ def _i1_slope(g: Tensor, input: Tensor, y: Tensor) -> Tensor:
     small = input.abs() > 1e-7
     safe = F.where(small, input, 1e-7)
     slope = safe.i0() - y * safe.reciprocal()
-    return g * F.where(small, slope, 0.5)  # type: ignore[no-any-return]
+    return g * F.where(small, slope, 0.5)
 
 
 @_special(
@@ -302,7 +306,7 @@ def _i1e_slope(g: Tensor, input: Tensor, y: Tensor) -> Tensor:
     small = input.abs() > 1e-7
     safe = F.where(small, input, 1e-7)
     slope = ops["special.i0e"].function(safe) - y * (safe.sgn() + safe.reciprocal())
-    return g * F.where(small, slope, 0.5)  # type: ignore[no-any-return]
+    return g * F.where(small, slope, 0.5)
 
 
 @_special(
@@ -318,24 +322,10 @@ def i1e(input: Tensor) -> Tensor:
     """i1 scaled by exp(-|x|)."""
 
 
-def _ndtr(xp: Any, x: Any) -> Any:
-    import scipy.special
-
-    scaled = x * x.dtype.type(0.7071067811865476)
-    return (scipy.special.erf(scaled) + 1) * x.dtype.type(0.5)
-
-
-@_special(
-    "ndtr",
-    _ndtr,
-    lambda g, input: g * (-(input.pow(2)) / 2).exp() * (1 / (2 * _PI) ** 0.5),
-    "MulBackward1",
-    "erf_vml_cpu",
-    True,
-    "special.ndtr(tensor([0., 1.]))",
-)
+@composite(method=False, name="special.ndtr", example="special.ndtr(tensor([0., 1.]))")
 def ndtr(input: Tensor) -> Tensor:
     """The area under the standard normal curve up to x."""
+    return ((input * 0.5**0.5).erf() + 1) * 0.5
 
 
 @_special(
@@ -386,7 +376,7 @@ def _gamma_density(g: Tensor, input: Tensor, other: Tensor) -> Tensor:
     return g * ((input - 1) * other.log() - other - input.lgamma()).exp()
 
 
-def _incomplete(name: str, upper: bool, spelled: str, **record: Any) -> Any:
+def _incomplete(name: str, upper: bool, spelled: str, **record: Any) -> Callable[[Any], Any]:
     """A decorator for an incomplete gamma function."""
     sign = -1 if upper else 1
     return pointwise(
@@ -476,7 +466,7 @@ def _mvlgamma(input: Tensor, p: int) -> Made:
     return made(final, input.layout.shape, run)
 
 
-def _mvlgamma_slope(g: Tensor, input: Tensor, p: int) -> Tensor:
+def _mvlgamma_slope(g: Tensor, input: Any, p: int) -> Tensor:
     total = input.digamma()
     for i in range(1, p):
         total = total + (input - i / 2).digamma()

@@ -61,7 +61,8 @@ def run(text: str, module: Any) -> Any:
             exec("\n".join(before), names)
             return eval(last.strip(), names)
     except Exception as error:
-        kind = type(error).__name__ if module is torch else errors.public_type(error)
+        kind = errors.public_type(error) if module is not torch else type(error).__name__
+        kind = kind.removeprefix("_")  # torch.linalg.LinAlgError is _LinAlgError to itself
         return kind, str(error).split("\n")[0]
     finally:
         if module is not torch:
@@ -118,7 +119,7 @@ def _node(value: Any) -> Any:
     node = value.grad_fn
     if node is None:
         return None
-    return type(node).__name__ if isinstance(value, torch.Tensor) else node.name
+    return node.name() if isinstance(value, torch.Tensor) else node.name
 
 
 def compare(theirs: Any, ours: Any, ulp: float = 2, atol: float = 0.0) -> str | None:
