@@ -1,0 +1,179 @@
+"""Attention: softmax(query @ key.T) @ value."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from engine import dtypes
+from engine.errors import DtypeError, TensorRuntimeError
+from engine.kinds import composite, kernel, made, working
+from engine.registry import F, ops
+from engine.tape import requires_grad
+
+if TYPE_CHECKING:
+    from engine.kinds import Made
+    from engine.tensor import Tensor
+
+_C_NAMES = {"int64": "long int", "int16": "short int"}
+
+
+def _spelled(dtype: Any) -> str:
+    return _C_NAMES.get(dtype.name, dtype.cpp)
+
+
+def _check_operands(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> None:
+    a, b, c = query.dtype, key.dtype, value.dtype
+    if a is not b or a is not c:
+        raise DtypeError(
+            "Expected query, key, and value to have the same dtype, but got query.dtype: "
+            f"{_spelled(a)} key.dtype: {_spelled(b)} and value.dtype: {_spelled(c)} instead."
+        )
+    sizes = [t.layout.ndim for t in (query, key, value)]
+    if min(sizes) < 2:
+        raise TensorRuntimeError(
+            "Expected query, key, and value to all be  at least 2 dimensional, but got "
+            f"query.dim: {sizes[0]} key.dim: {sizes[1]} and value.dim: {sizes[2]} instead."
+        )
+    if mask is not None and not (
+        mask.dtype.is_bool or mask.dtype is dtypes.float32 or mask.dtype is a
+    ):
+        raise DtypeError(
+            "Expected attn_mask dtype to be bool or float or to match query dtype, but got "
+            f"attn_mask.dtype: {_spelled(mask.dtype)} and  query.dtype: {_spelled(a)} instead."
+        )
+
+
+def _bias(mask: Tensor | None, causal: bool, query: Tensor, key: Tensor) -> Any:
+    """What is added to the scores: -inf where nothing may be seen."""
+    if mask is not None and mask.dtype.is_bool:
+        mask = F.zeros_like(mask, dtype=query.dtype).masked_fill(~mask, float("-inf"))
+    if not causal:
+        return mask
+    seen = F.ones(query.layout.shape[-2], key.layout.shape[-2], dtype=dtypes.bool_).tril()
+    ahead = F.zeros_like(seen, dtype=query.dtype).masked_fill(~seen, float("-inf"))
+    return ahead if mask is None else mask + ahead
+
+
+def _scale(query: Tensor, scale: float | None) -> float:
+    return float(query.layout.shape[-1]) ** -0.5 if scale is None else scale
+
+
+def _gradients(
+    g: Tensor,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    bias: Tensor | None,
+    scale: float,
+) -> tuple[Any, Any, Any]:
+    scores = query.matmul(key.transpose(-2, -1)) * scale
+    if bias is not None:
+        scores = scores + bias
+    p = ops["_safe_softmax"].function(scores, -1)
+    to_p = g.matmul(value.transpose(-2, -1))
+    to_scores = p * (to_p - (to_p * p).sum(-1, keepdim=True)) * scale
+    return (
+        to_scores.matmul(key),
+        to_scores.transpose(-2, -1).matmul(query),
+        p.transpose(-2, -1).matmul(g),
+    )
+
+
+@kernel(
+    name="nn.flash_attention",
+    node="ScaledDotProductFlashAttentionForCpuBackward0",
+    vjp={"query,key,value": _gradients},
+    function=False,
+    method=False,
+    out=False,
+)
+def _flash_attention(
+    query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None, scale: float
+) -> Made:
+    """Attention as one node."""
+
+    def run(xp: Any) -> Any:
+        q, k, v = working(query), working(key), working(value)
+        scores = (q @ k.swapaxes(-1, -2)) * q.dtype.type(scale)
+        if bias is not None:
+            scores = scores + working(bias)
+        if not scores.size:
+            return scores @ v
+        top = scores.max(axis=-1, keepdims=True)
+        top = xp.where(xp.isneginf(top), scores.dtype.type(0), top)
+        e = xp.exp(scores - top)
+        total = e.sum(axis=-1, keepdims=True)
+        return (e / xp.where(total == 0, total.dtype.type(1), total)) @ v
+
+    shape = (*query.layout.shape[:-1], value.layout.shape[-1])
+    return made(query.dtype, shape, run)
+
+
+def _takes_flash(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float
+) -> bool:
+    """Whether PyTorch's one-node kernel does this call."""
+    q, k, v = query.layout.shape, key.layout.shape, value.layout.shape
+    return (
+        len(q) == len(k) == len(v) == 4
+        and query.dtype.is_floating_point
+        and dropout_p == 0.0
+        and q[-1] == k[-1] == v[-1]
+        and k[2] == v[2]
+        and q[0] == k[0] == v[0]
+        and q[1] == k[1] == v[1]
+        and q[2] > 0
+        and k[2] > 0
+        and all(t.layout.strides[-1] == 1 or t.layout.shape[-1] == 1 for t in (query, key, value))
+        and (mask is None or not requires_grad(mask))
+        and (mask is None or mask.layout.ndim in (2, 4))
+    )
+
+
+@composite(
+    name="nn.functional.scaled_dot_product_attention",
+    method=False,
+    out=False,
+    example="nn.functional.scaled_dot_product_attention(ones(1, 2), eye(2), eye(2))",
+)
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """softmax(query @ key.T * scale + mask) @ value; ``scale`` is 1 / sqrt(width) by default.
+
+    A row that may see nothing gives zeros. ``enable_gqa`` repeats heads of key and value.
+    """
+    _check_operands(query, key, value, attn_mask)
+    if (
+        is_causal
+        and attn_mask is not None
+        and not _takes_flash(query, key, value, attn_mask, dropout_p)
+    ):
+        raise TensorRuntimeError(
+            "_scaled_dot_product_attention: Explicit attn_mask should not be set when "
+            "is_causal=True"
+        )
+    bias = _bias(attn_mask, is_causal, query, key)
+    factor = _scale(query, scale)
+    if _takes_flash(query, key, value, attn_mask, dropout_p):
+        return ops["nn.flash_attention"].function(query, key, value, bias, factor)  # type: ignore[no-any-return]
+    if enable_gqa:
+        heads = query.layout.shape[-3]
+        key = key.repeat_interleave(heads // key.layout.shape[-3], -3)
+        value = value.repeat_interleave(heads // value.layout.shape[-3], -3)
+    root = abs(factor) ** 0.5
+    scores = (query * (-root if factor < 0 else root)).matmul(key.transpose(-2, -1) * root)
+    if bias is not None:
+        scores = scores + bias
+    weights = ops["_safe_softmax"].function(scores, -1)
+    if dropout_p > 0.0:
+        weights = F.dropout(weights, dropout_p, True)
+    return weights.matmul(value)  # type: ignore[no-any-return]
