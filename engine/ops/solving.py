@@ -40,12 +40,18 @@ def _det_gradient(g: Tensor, y: Tensor, A: Tensor) -> Tensor:
     if A.layout.numel == 0:
         return F.zeros_like(A)
     if y.array is None or (y.array != 0).all():
-        inverse = _h(_linalg("inv")(A))
-        return scale.unsqueeze(-1).unsqueeze(-1) * inverse
+        return _scaled_inverse(A, scale)
     if not state.grad:
         safe = F.where(y == 0, 0, scale).unsqueeze(-1).unsqueeze(-1)
         return safe * _h(_linalg("inv_ex")(A)[0]).nan_to_num(0, 0, 0)
     return g.unsqueeze(-1).unsqueeze(-1) * _cofactors(A)
+
+
+def _scaled_inverse(A: Tensor, scale: Tensor) -> Tensor:
+    """A number times A⁻ᴴ for each matrix."""
+    n = A.layout.shape[-1]
+    scales = scale.unsqueeze(-1).expand((*scale.layout.shape, n))
+    return _linalg("solve")(_h(A), F.diag_embed(scales))
 
 
 def _cofactors(A: Tensor) -> Tensor:
@@ -86,7 +92,7 @@ def _slogdet_gradient(g: Any, y: Any, A: Tensor) -> Tensor:
     if A.dtype.is_complex and g_sign is not None:
         turned = F.imag(F.conj_physical(g_sign) * y[0])
         along = F.complex(along, -turned)
-    return along.unsqueeze(-1).unsqueeze(-1) * _h(_linalg("inv")(A))
+    return _scaled_inverse(A, along)
 
 
 @kernel(
