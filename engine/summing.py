@@ -7,14 +7,20 @@ summed in blocks, the blocks in float64, so that the error does not grow with th
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from engine.layout import Layout
+    from engine.tensor import Kind
 
 # Elements that one product may add up in the array's own precision.
 _BLOCK = 1024
 # Rows that one product may add up, one after another.
 _ROWS = 128
+# Elements of which a temporary copy stays in the cache.
+_CACHED = 1 << 15
 _WIDER = {"f": "float64", "F": "complex128"}
 
 _ones: dict[tuple[str, int], Any] = {}
@@ -28,6 +34,15 @@ def ones(char: str, n: int) -> Any:
             _ones.clear()
         found = _ones[char, n] = np.ones(n, char)
     return found
+
+
+def small_total(layout: Layout, kind: Kind) -> Any:
+    """A function that sums all of a small contiguous array, or None for what is not one."""
+    n, char = layout.numel, kind.np.char
+    if not layout.plain or not 0 < n <= _BLOCK or char not in "fd" or kind.xp is not np:
+        return None
+    column = ones(char, n)
+    return lambda x: np.asarray(x.reshape(n).dot(column))
 
 
 def total(xp: Any, x: Any, axes: Any) -> Any:
@@ -87,15 +102,47 @@ def squares(xp: Any, x: Any, axes: Any, mean: Any = None) -> Any:
     if axes is None and xp is np and x.dtype.char in "fd" and x.size and x.flags.c_contiguous:
         flat = x.reshape(-1)
         summed = 0.0
-        for start in range(0, len(flat), 1 << 15):
-            part = flat[start : start + (1 << 15)]
+        for start in range(0, len(flat), _CACHED):
+            part = flat[start : start + _CACHED]
             if mean is not None:
                 part = part - mean.reshape(())
             summed += float(part.dot(part))
         return x.dtype.type(summed)
+    if xp is np and x.size > _CACHED and x.dtype.char in "fd" and x.flags.c_contiguous:
+        summed = _squares_in_blocks(x, axes, mean)
+        if summed is not None:
+            return summed
     if mean is not None:
         x = x - mean
     return total(xp, x * x, axes)
+
+
+def _squares_in_blocks(x: Any, axes: Any, mean: Any) -> Any:
+    """Sums of squares over the first or the last axis by blocks that stay in the cache."""
+    if axes is None or len(axes) != 1:
+        return None
+    char, last = x.dtype.char, x.shape[-1]
+    if axes[0] == x.ndim - 1 and last <= _BLOCK:
+        rows = x.reshape(-1, last)
+        away = None if mean is None else mean.reshape(-1, 1)
+        result = np.empty(len(rows), x.dtype)
+        step = max(_CACHED // last, 1)
+        for i in range(0, len(rows), step):
+            part = rows[i : i + step]
+            part = part * part if away is None else np.square(part - away[i : i + step])
+            np.dot(part, ones(char, last), out=result[i : i + step])
+        return result.reshape(x.shape[:-1])
+    if axes[0] == 0 and x.size // len(x) <= _CACHED:
+        rows = x.reshape(len(x), -1)
+        away = None if mean is None else mean.reshape(1, -1)
+        wide = np.zeros(rows.shape[1])
+        step = min(max(_CACHED // rows.shape[1], 1), _ROWS)
+        for i in range(0, len(rows), step):
+            part = rows[i : i + step]
+            part = part * part if away is None else np.square(part - away)
+            wide += ones(char, len(part)).dot(part)
+        return wide.astype(x.dtype).reshape(x.shape[1:])
+    return None
 
 
 # Elements that one triangular product sums up, and the size from which it pays.

@@ -14,7 +14,7 @@ from engine.errors import (
 )
 from engine.kinds.deriving import Recorder
 from engine.kinds.record import make_op, parameters
-from engine.kinds.results import cast, result, store_out
+from engine.kinds.results import cast, finish, result, store_out
 from engine.layout import wrap_dims
 from engine.modes import state
 from engine.overloads import bind_overloaded, no_overload
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from engine.dtypes import DType
     from engine.layout import Layout
     from engine.registry import Op
+
+
+_new = object.__new__
 
 
 def SAME(dtype: DType) -> DType:
@@ -50,13 +53,14 @@ def TO_BOOL(dtype: DType) -> DType:
 
 
 class _Plan:
-    __slots__ = ("axes", "cast", "kind", "layout")
+    __slots__ = ("axes", "cast", "kind", "layout", "small")
 
     def __init__(self, axes: Any, cast_to: Kind | None, kind: Kind, layout: Layout):
         self.axes = axes
         self.cast = cast_to
         self.kind = kind
         self.layout = layout
+        self.small: Any = None
 
 
 class _Rule:
@@ -64,13 +68,14 @@ class _Rule:
 
     __slots__ = (
         "convert", "empty", "gives", "keepdim_alone", "kernel", "name", "no_dims", "out_dtype",
-        "overloads", "prepare", "refuse", "shortcut", "stub", "takes",
+        "overloads", "prepare", "refuse", "shortcut", "small", "stub", "takes",
         "takes_empty",
     )  # fmt: skip
 
     kernel: Any
     prepare: Any
     shortcut: Any
+    small: Any
     overloads: tuple[str, ...]
     keepdim_alone: bool
     out_dtype: str
@@ -98,6 +103,7 @@ def reduction(
     convert: bool = True,
     prepare: Callable[[Any, Any], Any] | None = None,
     shortcut: Callable[[Any, Any, Any, Kind], Any] | None = None,
+    small: Callable[[Layout, Kind], Any] | None = None,
     no_dims: str = "all",
     overloads: tuple[str, ...] = (),
     keepdim_alone: bool = False,
@@ -112,6 +118,8 @@ def reduction(
     float32 instead), after ``prepare(xp, array)``. ``takes`` lists the categories accepted,
     u for the wide unsigned integers and 8 for float8; others are refused with ``stub``'s name,
     except among empty tensors if ``takes_empty``.
+    ``small(layout, kind)`` may give a function from a small array of that layout to the 0-d
+    array of its full reduction.
     ``shortcut(xp, array, axes, kind)`` may give the result of an array that would have to be
     converted, or None. ``refuse(input's dtype, dtype)`` may raise before. ``empty`` false: a
     dimension of size 0 cannot be reduced; a function says so in words of its own. ``no_dims``
@@ -137,6 +145,7 @@ def reduction(
             rule.kernel = kernel
             rule.prepare = prepare
             rule.shortcut = shortcut
+            rule.small = small
             rule.overloads = overloads
             rule.keepdim_alone = keepdim_alone
             rule.out_dtype = out_dtype
@@ -263,6 +272,26 @@ def _build(op: Op, rule: _Rule) -> Any:
             plan = plans.get(key)
             if plan is None:
                 plan = plans[key] = plan_of(values)
+                if rule.small is not None and plan.cast is None and x.array is not None:
+                    plan.small = rule.small(x.layout, x.kind)
+            if plan.small is not None:
+                y: Tensor = _new(Tensor)
+                y.array = plan.small(x.array)
+                y.kind = plan.kind
+                y.layout = plan.layout
+                y.offset = 0
+                y.base = None
+                y.ag = None
+                y.origin = 0
+                y.memory = None
+                y.counter = None
+                if state.grad and (x.ag is not None or x.base is not None):
+                    node = recorder.record(values, y)
+                    if node is not None:
+                        tape.attach(y, node)
+                if state.watch:
+                    finish(y)
+                return y
         array = x.array
         if array is not None:
             if prepare is not None:

@@ -12,7 +12,7 @@ from engine.kinds.conjugate import conj
 from engine.kinds.reduction import TO_BOOL, TO_FLOAT, TO_INT64, check_takes
 from engine.kinds.view import expanded
 from engine.registry import F
-from engine.summing import total
+from engine.summing import small_total, total
 
 if TYPE_CHECKING:
     from engine.dtypes import DType
@@ -58,6 +58,7 @@ def average(xp: Any, x: Any, axes: Any) -> Any:
 
 @reduction(
     kernel=total,
+    small=small_total,
     gives=TO_INT64,
     vjp={
         "SumBackward0": lambda g, input_shape: expanded(g, input_shape),
