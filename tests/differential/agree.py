@@ -119,7 +119,7 @@ def _node(value: Any) -> Any:
     node = value.grad_fn
     if node is None:
         return None
-    return node.name() if isinstance(value, torch.Tensor) else node.name
+    return type(node).__name__ if isinstance(value, torch.Tensor) else node.name
 
 
 def compare(theirs: Any, ours: Any, ulp: float = 2, atol: float = 0.0) -> str | None:
