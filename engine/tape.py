@@ -463,7 +463,8 @@ def sum_to(g: Tensor, shape: tuple[int, ...]) -> Tensor:
     dims, lead = layouts.needs_sum(g.layout.shape, shape)
     if not state.grad and g.array is not None and not g.kind.dtype.low and dims:
         summed = total(g.kind.xp, g.array, dims).reshape(shape)
-        return wrap(g.kind.xp.asarray(summed), g.kind, layouts.contiguous(shape))
+        # numpy keeps the order of dimensions of what it sums.
+        return wrap(g.kind.xp.asarray(summed, order="C"), g.kind, layouts.contiguous(shape))
     if dims:
         g = g.sum(dims, keepdim=True)
     if lead:
