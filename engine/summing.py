@@ -48,14 +48,13 @@ def small_total(layout: Layout, kind: Kind) -> Any:
 def total(xp: Any, x: Any, axes: Any) -> Any:
     """The sum over ``axes`` (a tuple; None for all) in the array's own dtype."""
     char = x.dtype.char
+    if axes is None and x.size <= _BLOCK and xp is np and (char == "f" or char == "d"):
+        return x.ravel().dot(ones(char, x.size))
     if axes is not None and char in "fF" and x.flags.f_contiguous and not x.flags.c_contiguous:
         return total(xp, x.T, tuple([x.ndim - 1 - d for d in axes])).T
     if (char == "f" or char == "d") and xp is np and x.size and x.flags.c_contiguous:
         if axes is None:
-            n = x.size
-            if n <= _BLOCK:
-                return x.reshape(n).dot(ones(char, n))
-            return _long(x.reshape(n), char)
+            return _long(x.reshape(-1), char)
         shape = x.shape
         count = len(axes)
         last = shape[-1]

@@ -49,3 +49,12 @@ def test_running_before_an_infinity() -> None:
     y = running(np, x, 0)
     assert y[19_999] == 20_000
     assert y[20_000] == np.inf
+
+
+@pytest.mark.parametrize(("shape", "axis"), [((500, 300), 0), ((500, 300), 1), ((90, 40, 50), 0)])
+def test_squares_along_an_axis(shape: tuple[int, ...], axis: int) -> None:
+    x = (np.random.default_rng(0).normal(size=shape) + 30).astype("float32")
+    mean = x.mean(axis=axis, keepdims=True, dtype="float64").astype("float32")
+    for about, wanted in ((mean, x.astype("float64") - mean), (None, x.astype("float64"))):
+        got = squares(np, x, (axis,), about)
+        np.testing.assert_allclose(got, (wanted**2).sum(axis=axis), rtol=1e-6)
