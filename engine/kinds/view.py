@@ -37,6 +37,7 @@ def view(
     vjp: Any = None,
     inplace: bool = False,
     located: bool = False,
+    recorded: bool = True,
     complain: Callable[..., None] | None = None,
     otherwise: Callable[..., Tensor] | None = None,
     view: str = "always",
@@ -57,7 +58,9 @@ def view(
         return make_op(
             body,
             "view",
-            _build_located if located else lambda op: _build(op, complain, otherwise),
+            (lambda op: _build_located(op, recorded))
+            if located
+            else lambda op: _build(op, complain, otherwise),
             _build_inplace if inplace else None,
             vjp=vjp,
             inplace=inplace,
@@ -248,7 +251,8 @@ def _build(
     return quick
 
 
-def _build_located(op: Op) -> Any:
+def _build_located(op: Op, recorded: bool) -> Any:
+    """``recorded`` false: the result shares memory, but autograd does not know it for a view."""
     body = op.body
     ps = parameters(op)
     generic = _generic_gradient(op)
@@ -260,7 +264,9 @@ def _build_located(op: Op) -> Any:
         x = values[0]
         layout, offset, *kind = body(*values)
         y = make_view(x, layout, offset, 0, kind[0] if kind else None)
-        if state.grad and (x.ag is not None or x.base is not None):
+        if not recorded:
+            y.base = None
+        elif state.grad and (x.ag is not None or x.base is not None):
             _recorded(recorder, generic, x, y, values)
         if state.check:
             verify(y)
