@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from engine import tape
+from engine.dtypes import FLOAT
 from engine.kinds.record import parameters
 from engine.modes import state
 from engine.tape import FREED, Gradient, Node, make_node, output_alias, requires_grad, unpack
@@ -175,8 +176,8 @@ def _apply_in_order(place: int, fn: Any, count: int) -> Any:
         elif versions or saved is FREED:
             unpack(node)
         value = fn(g, *saved)
-        if count == 1:
-            return value if value.__class__ in (tuple, list) else (value,)
+        if value.__class__ is Tensor and count <= 2:
+            return (value,) if count == 1 else (value, None) if place == 0 else (None, value)
         return (*before, *_listed(value), *after)
 
     return apply
@@ -192,7 +193,10 @@ def _with_history(saved: tuple[Any, ...], outputs: tuple[int, ...], node: Node) 
     for at in outputs:
         kept = values[at]
         if kept.__class__ is tuple:
-            values[at] = tuple(_tied(t, node, nr) for nr, t in enumerate(kept))
+            values[at] = tuple(
+                _tied(t, node, nr) if t.dtype.category >= FLOAT else t
+                for nr, t in enumerate(kept)
+            )
         else:
             values[at] = _tied(kept, node, 0)
     return tuple(values)

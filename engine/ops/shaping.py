@@ -79,9 +79,9 @@ def reshape(input: Layout, shape: Size) -> Layout | None:
 
 @view(
     located=True,
+    recorded=False,
     function=False,
     method=False,
-    node="ViewBackward0",
     example="tensor([1.]).view(int32)",
 )
 def _view_dtype(input: Tensor, dtype: DType) -> tuple[Layout, int, Kind]:

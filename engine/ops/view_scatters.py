@@ -120,5 +120,9 @@ def as_strided_scatter(
     input: Tensor, src: Tensor, size: Shape, stride: Shape, storage_offset: int | None = None
 ) -> Made:
     """A copy with what a geometry shows replaced by ``src``."""
+    if input.requires_grad and not input.layout.contiguous:
+        raise TensorRuntimeError(
+            "as_strided_scatter is currently only supported for contiguous inputs"
+        )
     place = None if storage_offset is None else storage_offset - input.offset
     return _replaced(input, src, lambda t: ops["as_strided"].function(t, size, stride, place))
