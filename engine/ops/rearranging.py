@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from engine import dtypes
 from engine import layout as layouts
 from engine.errors import (
+    DimError,
     DtypeNotImplementedError,
     TensorIndexError,
     TensorRuntimeError,
@@ -65,7 +66,7 @@ def roll(input: Tensor, shifts: Dims, dims: Dims = ()) -> Made:
             f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}"
         )
     if dims and input.ndim == 0:
-        raise TensorIndexError("Dimension specified as 0 but tensor has no dimensions")
+        raise TensorIndexError(f"Dimension specified as {dims[0]} but tensor has no dimensions")
     axes = tuple(wrap_dim(d, input.ndim) for d in dims) if dims else None
     moves: Any = shifts if dims else shifts[0]
     return made(
@@ -76,6 +77,8 @@ def roll(input: Tensor, shifts: Dims, dims: Dims = ()) -> Made:
 def _rolled(input: Tensor, shifts: tuple[int, ...], axes: tuple[int, ...] | None) -> Layout:
     """As if the parts before and after the cut had been joined, dimension by dimension."""
     layout = input.layout
+    if layout.numel == 0:
+        return layouts.preserved(layout)
     for shift, d in zip(shifts, axes or (), strict=False):
         size = layout.shape[d]
         cut = shift % size if size else 0
@@ -104,6 +107,8 @@ def rot90(input: Tensor, k: int = 1, dims: Dims = (0, 1)) -> Made:
         )
     axes = tuple(wrap_dim(d, input.ndim) for d in dims)
     layout = layouts.preserved(input.layout)
+    if k % 4 == 0:
+        layout = layouts.contiguous(input.layout.shape)
     if k % 2:
         layout = layouts.swap(layout, *axes)
     return made(input.dtype, layout, lambda xp: xp.rot90(input.array, k, axes))
@@ -186,7 +191,7 @@ def repeat_interleave(
         input, dim = input.flatten(), 0
     d = wrap_dim(dim, input.ndim)
     if input.ndim == 0:
-        input = input.reshape((1,))
+        raise DimError(1, 0)
     if isinstance(repeats, (tuple, list)):
         repeats = F.tensor(repeats)
     size = input.layout.shape[d]

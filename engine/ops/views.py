@@ -26,11 +26,8 @@ if TYPE_CHECKING:
 )
 def transpose(input: Layout, dim0: Dim, dim1: Dim) -> Layout:
     """Swap two dimensions. A view: no data moves."""
-    return (
-        layouts.swap(input, wrap_dim(dim0, input.ndim), wrap_dim(dim1, input.ndim))
-        if input.ndim
-        else input
-    )
+    a, b = wrap_dim(dim0, input.ndim), wrap_dim(dim1, input.ndim)
+    return layouts.swap(input, a, b) if input.ndim else input
 
 
 @view(vjp=lambda g: g.t(), inplace=True, example="t(tensor([[1., 2.]]))")

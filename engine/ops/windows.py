@@ -26,7 +26,7 @@ def select(input: Layout, dim: Dim, index: int) -> tuple[Layout, int]:
     if not -size <= index < size:
         raise TensorIndexError(
             f"select(): index {index} out of range for tensor of size {list(input.shape)} at "
-            f"dimension {dim}"
+            f"dimension {d}"
         )
     return layouts.select(input, d, index % size)
 
