@@ -243,6 +243,9 @@ def _runner(
         if layout.plain and _left_alone(fn, operands, layout):
             return fn
 
+    if not any(converts) and layout.plain and kind.device.type == "cpu":
+        return _unconverted(fn, kind, layout)
+
     def run(*arrays: Any) -> Any:
         ready = list(arrays)
         for at, steps in enumerate(converts):
@@ -251,6 +254,25 @@ def _runner(
         value = fn(*ready)
         if zero_dim and value.__class__ is not np.ndarray:
             value = np.asarray(value)
+        return fit(value, kind, layout)
+
+    return run
+
+
+def _unconverted(fn: Any, kind: Kind, layout: Layout) -> Any:
+    """``fn`` with a short look at whether its result is as wanted already."""
+    wanted, shape = kind.np, layout.shape
+
+    def run(*arrays: Any) -> Any:
+        value = fn(*arrays)
+        if (
+            value.__class__ is np.ndarray
+            and value.dtype is wanted
+            and value.base is None
+            and value.shape == shape
+            and value.flags.c_contiguous
+        ):
+            return value
         return fit(value, kind, layout)
 
     return run

@@ -149,7 +149,8 @@ def _remainder(xp: Any, a: Any, b: Any) -> Any:
         return xp.remainder(a, b)
     rest = xp.fmod(a, b)
     # numpy's remainder gives a zero the divisor's sign, PyTorch's keeps the dividend's.
-    return xp.where((rest != 0) & ((b < 0) != (rest < 0)), rest + b, rest)
+    wrong = (rest != 0) & ((b < 0) != (rest < 0))
+    return xp.where(wrong, rest + b, rest) if wrong.any() else rest
 
 
 def _remainder_node(input: Any, other: Any) -> str:

@@ -93,7 +93,12 @@ def log1p(input: Tensor) -> Tensor:
 
 
 def _sigmoid(xp: Any, x: Any) -> Any:
-    return 1 / (1 + xp.exp(-x))
+    if not x.ndim:
+        return 1 / (1 + xp.exp(-x))
+    y = xp.negative(x)
+    xp.exp(y, out=y)
+    y += 1
+    return xp.reciprocal(y, out=y)
 
 
 @smooth(
