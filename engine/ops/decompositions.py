@@ -88,6 +88,7 @@ def _checked_factor(name: str, t: Tensor, upper: bool) -> Made:
     vjp={"A": _cholesky_gradient},
     node="LinalgCholeskyExBackward0",
     example="linalg.cholesky(tensor([[4., 2.], [2., 3.]]))",
+    domain="hermitian",
 )
 def linalg_cholesky(A: Tensor, *, upper: bool = False) -> Made:
     """The lower triangular L with A = L Lᴴ; only the lower triangle of A is looked at."""
@@ -98,6 +99,7 @@ def linalg_cholesky(A: Tensor, *, upper: bool = False) -> Made:
     vjp={"input": _cholesky_gradient},
     node="CholeskyBackward0",
     example="cholesky(tensor([[4., 2.], [2., 3.]]))",
+    domain="hermitian",
 )
 def cholesky(input: Tensor, upper: bool = False) -> Made:
     """As linalg.cholesky, the older name."""
@@ -115,6 +117,7 @@ def cholesky(input: Tensor, upper: bool = False) -> Made:
     vjp={"A": _cholesky_gradient},
     node="LinalgCholeskyExBackward0",
     example="linalg.cholesky_ex(tensor([[4., 2.], [2., 3.]])).info",
+    domain="hermitian",
 )
 def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> Any:
     """The Cholesky factor and, instead of an error, the order of the minor at fault."""
@@ -160,6 +163,7 @@ def _check_eigen(name: str, stub: str, t: Tensor) -> None:
     vjp={"A": _symmetric_eigenvalues_gradient},
     node="LinalgEighBackward0",
     example="linalg.eigh(tensor([[2., 1.], [1., 2.]])).eigenvalues",
+    domain="hermitian",
 )
 def eigh(A: Tensor, UPLO: str = "L") -> Any:
     """Eigenvalues, ascending, and orthonormal eigenvectors of a symmetric or Hermitian matrix.
@@ -192,6 +196,7 @@ def eigh(A: Tensor, UPLO: str = "L") -> Any:
     spaces=("linalg.",),
     method=False,
     example="linalg.eigvalsh(tensor([[2., 1.], [1., 2.]]))",
+    domain="hermitian",
 )
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     """The eigenvalues of a symmetric or Hermitian matrix, ascending."""

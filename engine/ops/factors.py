@@ -358,6 +358,7 @@ def _cholesky_inverse_gradient(g: Tensor, y: Tensor, input: Tensor, upper: bool)
 @kernel(
     vjp={"input": _cholesky_inverse_gradient},
     example="cholesky_inverse(tensor([[2., 0.], [1., 3.]]))",
+    domain="lower",
 )
 def cholesky_inverse(input: Tensor, upper: bool = False) -> Made:
     """The inverse of L Lᴴ (or Uᴴ U) from its Cholesky factor."""
@@ -387,6 +388,7 @@ def _cholesky_solve_gradient(
 @kernel(
     vjp={"input,input2": _cholesky_solve_gradient},
     example="cholesky_solve(ones(2, 1), tensor([[2., 0.], [1., 3.]]))",
+    domain={"input2": "lower"},
 )
 def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Made:
     """X with L Lᴴ X = B (or Uᴴ U X = B) from the Cholesky factor."""

@@ -153,6 +153,7 @@ def binary_cross_entropy_with_logits(
 @functional(
     name="binary_cross_entropy",
     example="nn.functional.binary_cross_entropy(tensor([0.25]), tensor([1.]))",
+    domain=(0.05, 0.95),
 )
 def _binary_cross_entropy(
     input: Any,

@@ -452,7 +452,10 @@ def _bernoulli_number(input: Tensor, p: float = 0.5, *, generator: Generator | N
 
 
 @_in_place(
-    "_bernoulli_tensor", "BernoulliBackward1", example="zeros(2).bernoulli_(tensor([0., 1.]))"
+    "_bernoulli_tensor",
+    "BernoulliBackward1",
+    example="zeros(2).bernoulli_(tensor([0., 1.]))",
+    domain=(0.1, 0.9),
 )
 def _bernoulli_tensor(input: Tensor, p: Tensor, *, generator: Generator | None = None) -> Made:
     layout = input.layout
@@ -493,6 +496,7 @@ def bernoulli_(x: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -
     name="_bernoulli",
     node="BernoulliBackward0",
     example="bernoulli(tensor([0., 1.]))",
+    domain=(0.1, 0.9),
 )
 def _bernoulli(input: Tensor, *, generator: Generator | None = None) -> Made:
     layout = layouts.contiguous(input.layout.shape)
