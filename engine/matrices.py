@@ -138,15 +138,17 @@ def permutation(xp: Any, pivots: Any, m: int) -> Any:
 
 def substitute(xp: Any, a: Any, b: Any, upper: bool, unit: bool) -> Any:
     """The solution of a triangular system by substitution; batches broadcast. A zero on the
-    diagonal gives inf or nan."""
+    diagonal gives inf or nan. Each row is worked out in double precision and rounded, so that the
+    rows after it make up for its error."""
     n = a.shape[-1]
     lead = xp.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    x = xp.array(xp.broadcast_to(b, (*lead, *b.shape[-2:])), _WIDE[b.dtype.char])
+    x = xp.array(xp.broadcast_to(b, (*lead, *b.shape[-2:])))
+    wide = a.astype(_WIDE[a.dtype.char])
     for i in range(n - 1, -1, -1) if upper else range(n):
         known = slice(i + 1, n) if upper else slice(0, i)
-        row = x[..., i : i + 1, :] - a[..., i : i + 1, known] @ x[..., known, :]
-        x[..., i : i + 1, :] = row if unit else row / a[..., i : i + 1, i : i + 1]
-    return x.astype(b.dtype)
+        row = x[..., i : i + 1, :] - wide[..., i : i + 1, known] @ x[..., known, :]
+        x[..., i : i + 1, :] = row if unit else row / wide[..., i : i + 1, i : i + 1]
+    return x
 
 
 def first_minor(xp: Any, a: Any) -> int:

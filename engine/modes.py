@@ -41,7 +41,6 @@ class Modes:
         self.anomaly = False
         self.autocast: Any = None
 
-
     def set_inference(self, on: bool) -> None:
         """Enter or leave inference mode (``grad`` is set by the caller)."""
         self.inference = on

@@ -44,11 +44,25 @@ def _build(op: Op, takes_out: bool) -> Any:
     ps = parameters(op)
     run = body_caller(op)
 
+    count = len(ps)
+
     def call(*args: Any, **kwargs: Any) -> Any:
         out = kwargs.pop("out", None) if takes_out else None
         y = run(bind(name, ps, args, kwargs))
         return y if out is None else store_parts(out, y, name)
 
+    def call_tensors(*args: Any, **kwargs: Any) -> Any:
+        """Tensors in the places of tensors need no binding."""
+        if kwargs or len(args) != count:
+            return call(*args, **kwargs)
+        for a in args:
+            if a.__class__ is not Tensor:
+                return call(*args)
+        return body(*args)
+
+    if count and all(p.kind == "Tensor" and not p.keyword_only for p in ps):
+        body = op.body
+        return call_tensors
     return call
 
 

@@ -17,6 +17,7 @@ from engine.matrices import (
     column_major,
 )
 from engine.registry import F, function, functions, method
+from engine.return_types import named
 
 if TYPE_CHECKING:
     from engine.kinds import Made
@@ -163,7 +164,9 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -
 def lu_info(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
     """LU and the row exchanges as a plain tuple, with the faults if ``get_infos``."""
     packed, pivots, info = _linalg("lu_factor_ex")(A, pivot=pivot)
-    return (packed, pivots, info) if get_infos else (packed, pivots)
+    if get_infos:
+        return named("_lu_with_info", ("LU", "pivots", "info"))((packed, pivots, info))
+    return packed, pivots
 
 
 def _lu_gradient(g: Any, y: Any) -> Tensor:

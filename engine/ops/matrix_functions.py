@@ -8,7 +8,6 @@ from engine.errors import DtypeError, TensorRuntimeError
 from engine.formats import contiguous_format
 from engine.kinds import composite, kernel, made, working
 from engine.matrices import check_float, check_square
-from engine.modes import warn
 from engine.registry import F, function, functions
 
 if TYPE_CHECKING:
@@ -226,11 +225,6 @@ def chain_matmul(*matrices: Tensor) -> Tensor:
     """The product of several matrices in the cheapest order; an older name of multi_dot."""
     if len(matrices) == 1 and isinstance(matrices[0], (list, tuple)):
         matrices = tuple(matrices[0])
-    warn(
-        "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use "
-        "torch.linalg.multi_dot instead, which accepts a list of two or more tensors rather than "
-        "multiple parameters."
-    )
     if not matrices:
         raise TensorRuntimeError("chain_matmul(): Expected one or more matrices")
     for t in matrices:

@@ -13,6 +13,7 @@ from engine.errors import (
     TensorRuntimeError,
 )
 from engine.kinds import composite, kernel, made, working
+from engine.kinds.accumulation import accumulation, scaled_sum
 from engine.kinds.conjugate import conj
 from engine.layout import wrap_dim
 from engine.registry import F, ops
@@ -31,16 +32,8 @@ def _c_type(dtype: DType) -> str:
     return _C_TYPES.get(dtype.name, dtype.cpp)
 
 
-def scaled_sum(input: Tensor, beta: Any, product: Any, alpha: Any) -> Any:
-    """beta·input + alpha·product on arrays; input is not looked at when beta is 0."""
-    if input.dtype.category <= dtypes.INT:
-        beta, alpha = int(beta), int(alpha)
-    if alpha != 1:
-        product = product * product.dtype.type(alpha)
-    if beta == 0:
-        return product
-    base = working(input)
-    return product + (base if beta == 1 else base * base.dtype.type(beta))
+def _dot(x: Any, y: Any) -> Any:
+    return x.dot(y)
 
 
 def _times(g: Tensor, factor: Any) -> Tensor:
@@ -91,18 +84,15 @@ def _addmm_right(g: Tensor, mat1: Tensor, mat2_layout: Any, alpha: Any) -> Tenso
     return _times(conj(mat1.t()).mm(g), alpha)
 
 
-@kernel(
+@accumulation(
     vjp={
         "input": lambda g, beta: _times(g, beta),
         "mat1": _addmm_left,
         "mat2": _addmm_right,
     },
-    inplace=True,
     example="addmm(tensor([1., 2.]), tensor([[1., 2.]]), ones(2, 2))",
 )
-def addmm(
-    input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1
-) -> Made:
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1) -> Any:
     """beta·input + alpha·(mat1 @ mat2); with beta 0 input is not looked at, nan or not."""
     _check_two_dim("mat1", mat1)
     _check_two_dim("mat2", mat2)
@@ -112,23 +102,18 @@ def addmm(
     shape = (a[0], b[1])
     _check_fits(input, shape)
     _check_same("addmm_impl_cpu_", input, mat1, mat2)
-    return made(
-        input.dtype,
-        shape,
-        lambda xp: scaled_sum(input, beta, working(mat1).dot(working(mat2)), alpha),
-    )
+    return shape, _dot
 
 
-@kernel(
+@accumulation(
     vjp={
         "input": lambda g, beta: _times(g, beta),
         "mat": lambda g, vec, alpha: _times(F.outer(g, conj(vec)), alpha),
         "vec": lambda g, mat, alpha: _times(conj(mat.t()).mv(g), alpha),
     },
-    inplace=True,
     example="addmv(tensor([1., 2.]), ones(2, 2), tensor([1., 2.]))",
 )
-def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1) -> Made:
+def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1) -> Any:
     """beta·input + alpha·(mat @ vec)."""
     a, b = mat.layout.shape, vec.layout.shape
     if mat.ndim != 2 or vec.ndim != 1 or input.ndim > 1:
@@ -146,11 +131,7 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Scalar = 1, alpha: S
             f"{input.dtype.title}, {mat.dtype.title}, and {vec.dtype.title}"
         )
     _check_stub(input.dtype, "addmv_impl_cpu")
-    return made(
-        input.dtype,
-        (a[0],),
-        lambda xp: scaled_sum(input, beta, working(mat).dot(working(vec)), alpha),
-    )
+    return (a[0],), _dot
 
 
 def _check_batches(batch1: Tensor, batch2: Tensor) -> None:
@@ -173,14 +154,13 @@ def _addbmm_gradient(
     )
 
 
-@kernel(
+@accumulation(
     vjp={"input": lambda g, beta: _times(g, beta), "batch1,batch2": _addbmm_gradient},
-    inplace=True,
     example="addbmm(zeros(2, 2), ones(3, 2, 2), ones(3, 2, 2))",
 )
 def addbmm(
     input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1
-) -> Made:
+) -> Any:
     """beta·input + alpha·(the sum of the products of two batches of matrices)."""
     _check_batches(batch1, batch2)
     a, b = batch1.layout.shape, batch2.layout.shape
@@ -196,25 +176,25 @@ def addbmm(
         )
     _check_same("addmm_impl_cpu_", input, batch1, batch2)
 
-    def run(xp: Any) -> Any:
-        x, y = working(batch1), working(batch2)
-        return scaled_sum(input, beta, xp.tensordot(x, y, axes=([0, 2], [0, 1])), alpha)
+    rows, inside = a[1], a[0] * a[2]
 
-    return made(input.dtype, shape, run)
+    def multiply(x: Any, y: Any) -> Any:
+        return x.swapaxes(0, 1).reshape((rows, inside)).dot(y.reshape((inside, b[2])))
+
+    return shape, multiply
 
 
-@kernel(
+@accumulation(
     vjp={
         "input": lambda g, beta: _times(g, beta),
         "batch1": lambda g, batch2, alpha: _times(g.bmm(conj(batch2.transpose(1, 2))), alpha),
         "batch2": lambda g, batch1, alpha: _times(conj(batch1.transpose(1, 2)).bmm(g), alpha),
     },
-    inplace=True,
     example="baddbmm(zeros(2), ones(1, 2, 2), ones(1, 2, 2))",
 )
 def baddbmm(
     input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1
-) -> Made:
+) -> Any:
     """beta·input + alpha·(the products of two batches of matrices)."""
     for t, dims in ((batch1, (0, 1)), (batch2, (2,))):
         for d in dims:
@@ -229,11 +209,7 @@ def baddbmm(
             f"{_c_type(batch1.dtype)}, batch2: {_c_type(batch2.dtype)}"
         )
     _check_stub(input.dtype, "baddbmm")
-    return made(
-        input.dtype,
-        shape,
-        lambda xp: scaled_sum(input, beta, multiply(working(batch1), working(batch2)), alpha),
-    )
+    return shape, multiply
 
 
 def _check_whole(dtype: DType, **factors: Any) -> None:
@@ -277,12 +253,7 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Scalar = 1, alpha: 
         if common.is_bool:
             product = product & bool(alpha)
             return product if not beta else product | input.array
-        if alpha != 1:
-            product = product * product.dtype.type(alpha)
-        if beta == 0:
-            return product
-        base = working(input, common)
-        return product + (base if beta == 1 else base * base.dtype.type(beta))
+        return scaled_sum(working(input, common), beta, product, alpha)
 
     return made(common, layout, run)
 
