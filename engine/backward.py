@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from engine import layout as layouts
 from engine.errors import AutogradError, TensorRuntimeError
 from engine.modes import state
-from engine.tape import Node, bump, refresh, release, sum_to
+from engine.tape import FREED, Node, bump, refresh, sum_to
 from engine.tensor import Autograd, Tensor, wrap
 
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ def _visit(edges: Any, retain: bool, captures: _Captures | None) -> dict[Tensor,
     leaves: dict[Tensor, Tensor] = {}
     push, pop = heappush, heappop
     needed = None if captures is None else captures.needed
+    anomaly = state.anomaly is True
     while True:
         # A chain goes from node to node through ``only``; the heap is for where paths meet.
         only: Any = None
@@ -124,14 +125,26 @@ def _visit(edges: Any, retain: bool, captures: _Captures | None) -> dict[Tensor,
             continue
         state.site = node.site
         try:
-            edges = zip(node.next, node.nr, node.gradient.apply(node, g), strict=False)
+            grads = node.gradient.apply(node, g)
+            if anomaly:
+                _refuse_nan(node, grads)
+            edges = zip(node.next, node.nr, grads, strict=False)
         except Exception:
             if captures is None:
                 _finish_complete(leaves, [node, *(entry[0] for entry in pending.values())])
             raise
-        if not retain and node.saved:
-            release(node)
+        if node.versions and not retain:
+            node.saved, node.versions = FREED, ()
     return leaves
+
+
+def _refuse_nan(node: Node, grads: Sequence[Tensor | None]) -> None:
+    """Anomaly detection: fail at the node that made NaN."""
+    for at, g in enumerate(grads):
+        if g is not None and g.array is not None and bool((g.array != g.array).any()):
+            raise AutogradError(
+                f"Function '{node.type_name}' returned nan values in its {at}th output."
+            )
 
 
 def _finish_complete(leaves: dict[Tensor, Tensor], waiting: list[Any]) -> None:

@@ -251,10 +251,38 @@ def unpack(node: Node) -> tuple[Any, ...]:
         raise FreedGraphError(node)
     for value, expected in zip(saved, node.versions, strict=False):
         if value.__class__ is Tensor:
-            version = value.counter
-            if version is not None and version.n != expected:
-                raise _modified(node, value, expected)
+            _check_version(node, value, expected)
+        elif value.__class__ is tuple and expected.__class__ is tuple:
+            for part, one in zip(value, expected, strict=True):
+                if part.__class__ is Tensor:
+                    _check_version(node, part, one)
     return saved
+
+
+def _check_version(node: Node, value: Tensor, expected: int) -> None:
+    counter = value.counter
+    if counter is not None and counter.n != expected:
+        raise _modified(node, value, expected)
+
+
+def versions_of(saved: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The counters of the tensors among kept values; nothing where there is no tensor."""
+    found = tuple(
+        [
+            version_of(v)
+            if v.__class__ is Tensor
+            else tuple([version_of(t) if t.__class__ is Tensor else 0 for t in v])
+            if v.__class__ is tuple
+            else 0
+            for v in saved
+        ]
+    )
+    for value in saved:
+        if value.__class__ is Tensor or (
+            value.__class__ is tuple and any(t.__class__ is Tensor for t in value)
+        ):
+            return found
+    return ()
 
 
 def _modified(node: Node, value: Tensor, expected: int) -> SavedTensorError:
@@ -279,15 +307,6 @@ def _modified(node: Node, value: Tensor, expected: int) -> SavedTensorError:
         node,
         value,
     )
-
-
-def release(node: Node) -> None:
-    """Drop the saved tensors; a node that kept none can go backward again."""
-    for value in node.saved:
-        if value.__class__ is Tensor:
-            node.saved = FREED
-            node.versions = ()
-            return
 
 
 def attach(y: Tensor, node: Node, nr: int = 0) -> None:
@@ -393,7 +412,10 @@ def rebase(t: Tensor, node: Node) -> None:
     slices.nr = slices.nr + node.nr[1:]
     # The base stands for the view here; keeping the view's old node would only keep it alive.
     node.next = (None, *node.next[1:])
-    slices.attributes = (base.layout, base.offset, t.layout, t.offset, node)
+    slices.attributes = (base.layout, base.offset, t.layout, t.offset)
+    # The inner node counts as a kept value: PyTorch lets go of it after the first pass.
+    slices.saved = (node,)
+    slices.versions = (0,)
     if base.ag is None:
         base.ag = Autograd(True, slices)
     else:
@@ -443,7 +465,8 @@ def _scatter_strided(
 
 def _copy_slices_backward(node: Node, g: Tensor) -> Sequence[Any]:
     """PyTorch's CopySlices: run the inner node on the view's part of the base's gradient."""
-    base_layout, base_offset, view_layout, view_offset, inner = node.attributes
+    base_layout, base_offset, view_layout, view_offset = node.attributes
+    (inner,) = unpack(node)
     flat = g.new_zeros((max(base_layout.span, 0),))
     result = flat.as_strided(base_layout.shape, base_layout.strides, 0)
     result = result.copy_(g)

@@ -169,7 +169,7 @@ def _apply_in_order(place: int, fn: Any, count: int) -> Any:
     def apply(node: Node, g: Any) -> Sequence[Any]:
         saved = node.saved
         versions = node.versions
-        if len(versions) == 1:
+        if len(versions) == 1 and saved[0].__class__ is Tensor:
             counter = saved[0].counter
             if counter is not None and counter.n != versions[0]:
                 unpack(node)
@@ -394,7 +394,10 @@ def _fill(node: Node, plan: _Plan, y: Tensor, values: Sequence[Any]) -> None:
     value = values[source] if source.__class__ is int else source(values, y)
     if len(sources) == 1:
         node.saved = (value,)
-        node.versions = (tape.version_of(value),) if value.__class__ is Tensor else ()
+        if value.__class__ is Tensor:
+            node.versions = (tape.version_of(value),)
+        else:
+            node.versions = () if value.__class__ is not tuple else tape.versions_of(node.saved)
     elif len(sources) == 2:
         source = sources[1]
         other = values[source] if source.__class__ is int else source(values, y)
@@ -405,7 +408,7 @@ def _fill(node: Node, plan: _Plan, y: Tensor, values: Sequence[Any]) -> None:
                 tape.version_of(other) if other.__class__ is Tensor else 0,
             )
         else:
-            node.versions = ()
+            node.versions = tape.versions_of(node.saved)
     else:
         keep(node, plan, values, y)
 
@@ -420,13 +423,7 @@ def _uses_input(op: Op) -> bool:
 
 def keep(node: Node, plan: _Plan, values: Sequence[Any], y: Any) -> None:
     """Store what ``plan`` needs on ``node``, with the counters of the tensors among it."""
-    saved = node.saved = tuple(
+    node.saved = tuple(
         [values[s] if s.__class__ is int else s(values, y) for s in plan.sources]
     )
-    for value in saved:
-        if value.__class__ is Tensor:
-            node.versions = tuple(
-                [tape.version_of(v) if v.__class__ is Tensor else 0 for v in saved]
-            )
-            return
-    node.versions = ()
+    node.versions = tape.versions_of(node.saved)

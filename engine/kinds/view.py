@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from engine import tape
 from engine.errors import EngineError
 from engine.kinds.deriving import Recorder
@@ -18,7 +20,7 @@ from engine.modes import state
 from engine.signature import bind
 from engine.storage import Version
 from engine.tape import Gradient, make_node
-from engine.tensor import INFERENCE, MULTI_OUTPUT, NO_GRAD, Tensor
+from engine.tensor import INFERENCE, MULTI_OUTPUT, NO_GRAD, Tensor, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from engine.tensor import Kind
 
 _new = object.__new__
+_ndarray = np.ndarray
 _MEMO_LIMIT = 256
 
 
@@ -105,16 +108,18 @@ def make_view(
 
 def expanded(g: Tensor, shape: tuple[int, ...]) -> Tensor:
     """A number's gradient for every element of ``shape``: ``g.expand(shape)``, by a shorter way
-    where nothing is recorded."""
-    if state.grad or g.base is not None:
-        return g.expand(shape) if shape else g
+    where nothing is recorded: then nobody asks what it is a view of."""
     if not shape:
         return g
+    array = g.array
+    if state.grad or g.layout.ndim or array is None or g.kind.opaque or array.__class__ is not _ndarray:
+        return g.expand(shape)
     memo = g.layout.memo
-    layout = memo.get(shape)
-    if layout is None:
-        layout = memo[shape] = expand(g.layout, shape)
-    return make_view(g, layout, g.offset)
+    known = memo.get(shape)
+    if known is None:
+        known = memo[shape] = (expand(g.layout, shape), (0,) * len(shape))
+    layout, strides = known
+    return wrap(_ndarray(shape, array.dtype, array, 0, strides), g.kind, layout)
 
 
 def _recorded(
