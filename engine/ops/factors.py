@@ -159,10 +159,15 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -
     return _packed(A, check_errors, "linalg.lu_factor_ex")
 
 
-@function("lu")
 @method("lu")
+def lu_method(A: Tensor, pivot: bool = True, get_infos: bool = False) -> Any:
+    """As torch.lu, always a plain tuple."""
+    return tuple(lu_info(A, pivot, get_infos))
+
+
+@function("lu")
 def lu_info(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
-    """LU and the row exchanges as a plain tuple, with the faults if ``get_infos``."""
+    """LU and the row exchanges, with the first zero pivots if ``get_infos``."""
     packed, pivots, info = _linalg("lu_factor_ex")(A, pivot=pivot)
     if get_infos:
         return named("_lu_with_info", ("LU", "pivots", "info"))((packed, pivots, info))
