@@ -213,9 +213,9 @@ def _weight_gradients(
                 )
             ]
         )
-        to_input = convolve(slid, g, None, stride, padding, dilation, True, extra, groups)
+        to_input = convolve(conj(slid), g, None, stride, padding, dilation, True, extra, groups)
     if needed[1]:
-        to_slid = convolve(input, g, None, stride, padding, dilation, False, zeros, groups)
+        to_slid = convolve(conj(input), g, None, stride, padding, dilation, False, zeros, groups)
     return [to_input, to_slid]
 
 
