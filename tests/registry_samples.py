@@ -18,6 +18,7 @@ import numpy as np
 import engine.ops
 from engine import device as devices
 from engine import dtypes, errors, registry
+from engine.kinds.record import parameters
 from engine.namespace import constants
 from engine.registry import F, Op
 from engine.tensor import Tensor, from_array
@@ -62,10 +63,16 @@ class Sample:
     """One call of an op by one of its spellings."""
 
     op: Op
+    spelling: str
     call: Callable[..., Any]
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     about: str = "as given"
+
+    @property
+    def changes(self) -> bool:
+        """Whether the call changes its first tensor, as names with an underscore behind do."""
+        return self.spelling.endswith("_")
 
     def run(self) -> Any:
         """The result; an error is one too: (type, sentence)."""
@@ -168,28 +175,31 @@ def parsed(text: str, op: Op) -> Sample:
     for own in (True, False):
         for node in ast.walk(statements[-1]):
             if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
-                return Sample(op, F.matmul, (value(node.left), value(node.right)), {})
+                return Sample(op, "@", F.matmul, (value(node.left), value(node.right)), {})
             if isinstance(node, ast.Subscript):
-                return Sample(op, operator.getitem, (value(node.value), value(node.slice)), {})
+                return Sample(
+                    op, "[]", operator.getitem, (value(node.value), value(node.slice)), {}
+                )
             if not isinstance(node, ast.Call):
                 continue
-            call, receiver = _callable(node.func, op, own)
+            called, call, receiver = _callable(node.func, op, own)
             if call is not None:
                 args = value(ast.Tuple([*receiver, *node.args], ast.Load()))
-                return Sample(op, call, args, {str(k.arg): value(k.value) for k in node.keywords})
+                kwargs = {str(k.arg): value(k.value) for k in node.keywords}
+                return Sample(op, called, call, args, kwargs)
     raise ValueError(f"{text!r} does not call {op.name}")
 
 
-def _callable(node: ast.expr, op: Op, own: bool) -> tuple[Any, list[ast.expr]]:
+def _callable(node: ast.expr, op: Op, own: bool) -> tuple[str, Any, list[ast.expr]]:
     """What is called, and the tensor whose method it is; with ``own`` only names of the op."""
     dotted = ast.unparse(node).removeprefix("torch.")
     if dotted in (op.names if own else registry.functions):
-        return registry.functions[dotted], []
+        return dotted, registry.functions[dotted], []
     if isinstance(node, ast.Attribute):
         methods = (*op.methods, *op.inplace) if own else registry.methods
         if node.attr in methods:
-            return registry.methods[node.attr], [node.value]
-    return None, []
+            return node.attr, registry.methods[node.attr], [node.value]
+    return "", None, []
 
 
 def given(op: Op) -> list[Sample]:
@@ -242,6 +252,84 @@ def rowwise_expanded(t: Tensor) -> Tensor:
     if t.layout.ndim == 0:
         return t
     return t[..., 0:1].expand(t.layout.shape)
+
+
+def smooth(op: Op, dtype: Any) -> Iterator[Sample]:
+    """The samples for derivatives, every number in ``dtype`` and off the kinks.
+
+    The elements are drawn from the op's domain; without one those of the sample are moved a
+    little, each by another amount.
+    """
+    last = None
+    for sample in samples(op):
+        if op.derivatives and not differentiable_inputs(sample):
+            first = sample.tensors[0] if sample.tensors else None
+            sample = sample.mapped(lambda t, f=first: t.to(dtype) if t is f else t, "as numbers")
+            if isinstance(sample.run(), Raised):
+                continue
+        if differentiable_inputs(sample):
+            last = off_kinks(sample, dtype)
+            yield last
+    if last is not None:
+        for change in (transposed, stepped):
+            turned = last.mapped(change, change.__name__)
+            if not isinstance(turned.run(), Raised):
+                yield turned
+
+
+def domains(sample: Sample) -> list[tuple[Tensor, Any]]:
+    """Every tensor of a sample with the domain of its parameter."""
+    op = sample.op
+    domain = op.domain
+    names = [p.name for p in parameters(op)]
+    named = [*zip(names, sample.args, strict=False), *sample.kwargs.items()]
+    named += [("", a) for a in sample.args[len(names) :]]
+    return [
+        (t, domain.get(name) if isinstance(domain, dict) else domain)
+        for name, value in named
+        for t in tensors_in(value)
+    ]
+
+
+def off_kinks(sample: Sample, dtype: Any) -> Sample:
+    """The sample in ``dtype`` with elements from the domain, or its own moved by 0.02 to 0.2."""
+    random = np.random.default_rng(0)
+    fresh = iter([_drawn(t, domain, dtype, random) for t, domain in domains(sample)])
+    return sample.mapped(lambda t: next(fresh), dtype.name)
+
+
+def _drawn(t: Tensor, domain: Any, dtype: Any, random: np.random.Generator) -> Tensor:
+    if not t.dtype.is_floating_point and not t.dtype.is_complex:
+        return t
+    if isinstance(domain, tuple):
+        array = random.uniform(*domain, t.layout.shape)
+    else:
+        array = np.where(np.isfinite(t.array), t.array, 1.5)
+        array = array + random.uniform(0.02, 0.2, t.layout.shape)
+    if dtype.is_complex:
+        array = array + 1j * random.uniform(0.1, 0.5, t.layout.shape)
+    if isinstance(domain, str):
+        array = within(domain, array)
+    if t.dtype.is_complex and not dtype.is_complex:
+        return from_array(array.astype("complex128"))
+    return from_array(np.asarray(array, dtype.np), dtype)
+
+
+def within(domain: Any, array: Any) -> Any:
+    """The part of a matrix that its domain lets vary."""
+    return MATRICES[domain](array) if isinstance(domain, str) else array
+
+
+MATRICES: dict[str, Callable[[Any], Any]] = {
+    "hermitian": lambda a: (a + a.swapaxes(-1, -2).conj()) / 2,
+    "lower": np.tril,
+    "upper": np.triu,
+}
+
+
+def differentiable_inputs(sample: Sample) -> list[Tensor]:
+    """The tensors of a sample that may require grad."""
+    return [t for t in sample.tensors if t.dtype.is_floating_point or t.dtype.is_complex]
 
 
 def zero_dim(t: Tensor) -> Tensor:

@@ -1,0 +1,85 @@
+"""Every differentiable operation against central differences, to second order; no PyTorch."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine import dtypes
+from engine.errors import EngineError
+from engine.registry import F, Op
+from engine.tensor import Tensor
+from tests import gradient_checks as checks
+from tests import registry_samples as table
+from tests.registry_samples import Raised, Sample
+
+TOLERANCE = 1e-5
+
+# What PyTorch has no derivative of, or takes it for zero.
+UNSUPPORTED = re.compile("derivative for .* is not implemented|supported for contiguous inputs")
+DRAWS = {"_normal_1", "_normal_2", "_normal_3"}
+# Vectors that are unique up to a factor: the part of the result that is unique, for all dtypes
+# and for complex ones.
+UNIQUE = {"linalg.eig": 0}
+UNIQUE_COMPLEX = {**UNIQUE, "linalg.eigh": 0, "linalg.svd": 1, "svd": 1}
+
+
+def check(sample: Sample) -> bool:
+    """First and second derivatives of one call; False where nothing in it is differentiable."""
+    points = [t.detach().requires_grad_() for t in table.differentiable_inputs(sample)]
+    try:
+        first = checks.weighted(lambda values: called(sample, values), points)
+        if first is None:
+            return False
+        compare(sample, "first", first)
+        second = checks.gradient_function(first)
+        if second is not None:
+            compare(sample, "second", second)
+    except EngineError as error:
+        if not UNSUPPORTED.search(str(error)):
+            raise
+    return True
+
+
+def called(sample: Sample, values: Sequence[Tensor]) -> Any:
+    """The sample's call with other numbers in its differentiable tensors."""
+    fresh = iter(values)
+    floating = {id(t) for t in table.differentiable_inputs(sample)}
+    changed = sample.mapped(lambda t: next(fresh) if id(t) in floating else t, "moved")
+    F.manual_seed(0)
+    args = changed.args
+    if sample.changes:
+        args = (args[0].clone(), *args[1:])
+    y = sample.call(*args, **changed.kwargs)
+    unique = UNIQUE_COMPLEX if values[0].dtype.is_complex else UNIQUE
+    return y[unique[sample.op.name]] if sample.op.name in unique else y
+
+
+def compare(sample: Sample, order: str, f: checks.Scalar) -> None:
+    random = np.random.default_rng(3)
+    domains = [
+        d for t, d in table.domains(sample) if t.dtype.is_floating_point or t.dtype.is_complex
+    ]
+    direction = [checks.like(random, p) for p in f.points]
+    for v, domain in zip(direction, domains, strict=True):
+        v.array = table.within(domain, v.array)
+    claimed = checks.slope(checks.gradients(f, f.points), direction)
+    measured = checks.measured(f, direction)
+    scale = max(1.0, abs(claimed), abs(measured))
+    assert abs(claimed - measured) <= TOLERANCE * scale, (order, claimed, measured, sample)
+
+
+@pytest.mark.parametrize(
+    "op", [op for op in table.tested() if op.name not in DRAWS], ids=lambda op: op.name
+)
+@pytest.mark.parametrize("dtype", [dtypes.float64, dtypes.complex128], ids=str)
+def test_gradient(op: Op, dtype: Any) -> None:
+    with np.errstate(all="ignore"):
+        for sample in table.smooth(op, dtype):
+            if dtype.is_complex and isinstance(sample.run(), Raised):
+                continue
+            check(sample)
