@@ -251,15 +251,20 @@ def _no_gradient(name: str) -> Any:
     return refuse
 
 
-def _with_dim(input: Tensor, dim: int, name: str) -> tuple[int, Any]:
+def _with_dim(input: Tensor, dim: int) -> tuple[int, Any]:
     """The dimension, and the slices along it as rows."""
     if not input.ndim:
         raise TensorIndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     d = wrap_dim(dim, input.ndim)
     shape = input.layout.shape
-    if input.layout.numel == 0 and sum(n == 0 for n in shape) and shape[d] != 0:
+    zeros = sum(n == 0 for n in shape)
+    if shape[d] == 0 and zeros > 1:
         raise TensorRuntimeError(
-            f"There are 0 sized dimensions, and they aren't selected, so {name} cannot be applied"
+            "Number of zero sized dimensions is more than one, so unique cannot be applied "
+        )
+    if shape[d] and zeros:
+        raise TensorRuntimeError(
+            "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied"
         )
     rows = np.moveaxis(input.array, d, 0)
     return d, rows.reshape(len(rows), rows.size // len(rows) if len(rows) else 0)
@@ -270,7 +275,10 @@ def _rows_back(input: Tensor, d: int, rows: Any) -> Made:
     shape = list(input.layout.shape)
     shape[d] = len(rows)
     order = [d, *[i for i in range(len(shape)) if i != d]]
-    layout = layouts.layout(tuple(shape), layouts.strides_along(shape, order))
+    if len(rows):
+        layout = layouts.layout(tuple(shape), layouts.strides_along(shape, order))
+    else:
+        layout = layouts.contiguous(tuple(shape))
     moved = [shape[i] for i in order]
     return made(input.dtype, layout, lambda xp: np.moveaxis(rows.reshape(moved), 0, d))
 
@@ -314,7 +322,7 @@ def unique(
         plan = made(input.dtype, values.shape, lambda xp: values)
         shape = input.layout.shape
     else:
-        d, rows = _with_dim(input, dim, "unique")
+        d, rows = _with_dim(input, dim)
         order = np.lexsort(rows.T[::-1]) if rows.size else np.arange(len(rows))
         ordered = rows[order]
         starts, group, counts = _runs(ordered)
@@ -359,7 +367,7 @@ def unique_consecutive(
         plan = made(input.dtype, values.shape, lambda xp: values)
         shape = input.layout.shape
     else:
-        d, rows = _with_dim(input, dim, "unique_consecutive")
+        d, rows = _with_dim(input, dim)
         starts, group, counts = _runs(rows)
         plan = _rows_back(input, d, rows[starts])
         shape = (len(rows),)
