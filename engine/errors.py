@@ -52,6 +52,12 @@ class TensorIndexError(EngineError, IndexError):
     code = "index"
 
 
+class TensorOverflowError(EngineError, OverflowError):
+    """PyTorch raises OverflowError here."""
+
+    code = "overflow"
+
+
 class TensorNotImplementedError(EngineError, NotImplementedError):
     """PyTorch raises NotImplementedError here."""
 

@@ -91,6 +91,19 @@ class _Lazy(dict[str, Any]):
         return self[name] if name in self else default
 
 
+# The in-place twins that PyTorch has as functions too; all others are methods only.
+_INPLACE_FUNCTIONS = frozenset(
+    (
+        "abs_ acos_ acosh_ addmv_ alpha_dropout_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ "
+        "arctanh_ as_strided_ asin_ asinh_ atan_ atanh_ ceil_ celu_ clamp_ clamp_max_ clamp_min_ "
+        "clip_ conj_physical_ cos_ cosh_ deg2rad_ detach_ dropout_ embedding_renorm_ erf_ erfc_ "
+        "exp2_ exp_ expm1_ feature_alpha_dropout_ feature_dropout_ fill_ fix_ floor_ frac_ gcd_ "
+        "i0_ index_put_ lcm_ ldexp_ log10_ log1p_ log2_ log_ logit_ nan_to_num_ neg_ negative_ "
+        "rad2deg_ reciprocal_ relu_ resize_as_ resize_as_sparse_ round_ rrelu_ rsqrt_ selu_ "
+        "sigmoid_ sin_ sinc_ sinh_ sqrt_ square_ tan_ tanh_ threshold_ trunc_ xlogy_ zero_"
+    ).split()
+)
+
 ops: dict[str, Op] = _Lazy("OPS")
 _function_ops: dict[str, Op] = {}
 _method_ops: dict[str, Op] = {}
@@ -196,7 +209,7 @@ def _known_function(name: str) -> Any:
     if op is not None:
         return op.function
     op = _inplace_ops.get(name)
-    if op is not None and name.removesuffix("_") in op.names:
+    if op is not None and name in _INPLACE_FUNCTIONS:
         return methods[name]
     return None
 
@@ -251,7 +264,7 @@ def _module_of(body: Any) -> str:
 def _function_names() -> Iterator[str]:
     yield from _plain_functions
     yield from _function_ops
-    yield from (n for n, op in _inplace_ops.items() if n.removesuffix("_") in op.names)
+    yield from (n for n in _inplace_ops if n in _INPLACE_FUNCTIONS)
 
 
 def _method_names() -> Iterator[str]:

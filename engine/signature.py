@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from engine import dtypes
 from engine.device import Device, device
 from engine.dtypes import DType
-from engine.errors import TensorRuntimeError, TensorTypeError
+from engine.errors import TensorOverflowError, TensorTypeError
 from engine.formats import MemoryFormat, StorageLayout
 from engine.tensor import Tensor, number
 
@@ -347,4 +347,6 @@ _CONVERTERS: dict[str, Callable[[Any, str, Parameter, int], Any]] = {
 def check_numbers(value: Any) -> None:
     """Refuse a Python integer that no 64-bit integer holds, as PyTorch does."""
     if value.__class__ is int and not -(2**63) <= value < 2**64:
-        raise TensorRuntimeError("Overflow when unpacking long long")
+        raise TensorOverflowError(
+            "int too big to convert" if value > 0 else "can't convert negative int to unsigned"
+        )

@@ -85,9 +85,12 @@ def _quick_inplace(rule: Rule) -> Any:
     if rule.ufunc is None or rule.count != 2 or not rule.quick or rule.refuse_inplace is not None:
         return None
     plans: dict[Any, Plan | None] = {}
+    takes_numbers = parameters(rule.op)[1].kind == "Operand"
 
     def plan_of(x: Tensor, b: Any) -> Plan | None:
         if not x.layout.plain or x.kind.opaque or x.array is None:
+            return None
+        if not takes_numbers and not isinstance(b, Tensor):
             return None
         try:
             plan = make_plan(rule, [x, b], ())

@@ -167,13 +167,13 @@ def isnan(input: Tensor) -> Tensor:
     """Where the element is NaN."""
 
 
-def _strides_of_integers(input: Tensor) -> str:
-    return "always" if input.dtype.category <= INT else "operand"
+def _strides_but_of_floats(input: Tensor) -> str:
+    return "operand" if input.dtype.is_floating_point else "always"
 
 
 @comparison(
     kernel=lambda xp, x: xp.isinf(x) if x.dtype.kind in "fc" else xp.zeros(x.shape, bool),
-    number_strides=_strides_of_integers,
+    number_strides=_strides_but_of_floats,
     takes="bifcu8",
     inplace=False,
     example="isinf(tensor([inf, 1.]))",
@@ -184,7 +184,7 @@ def isinf(input: Tensor) -> Tensor:
 
 @comparison(
     kernel=lambda xp, x: xp.isfinite(x) if x.dtype.kind in "fc" else xp.ones(x.shape, bool),
-    number_strides=_strides_of_integers,
+    number_strides=_strides_but_of_floats,
     takes="bifcu8",
     inplace=False,
     example="isfinite(tensor([inf, 1., nan]))",

@@ -85,6 +85,7 @@ attribute("imag", lambda x, value: imag(x).copy_(value))(imag)
     kernel=lambda xp, x: xp.conj(x) if x.dtype.kind == "c" else xp.array(x),
     promote=lambda common: (common, common),
     takes="bifcu8",
+    number_strides="always",
     vjp=lambda g: conjugate(g),
     function=False,
     method=False,

@@ -94,6 +94,12 @@ def _exponent_slope(g: Tensor, input: Any, exponent: Tensor, y: Tensor) -> Tenso
     return F.where((input == 0) & positive, 0, g * conj(y * input.log()))
 
 
+def _power_strides(input: Any, exponent: Any) -> str:
+    if not isinstance(input, Tensor) and exponent.dtype.is_complex:
+        return "contiguous"
+    return "inner"
+
+
 def _power_dtypes(common: DType) -> tuple[DType, DType]:
     """In bfloat16 PyTorch rounds the squares of which it makes short powers, in float16 not."""
     return (common, common) if common is dtypes.bfloat16 else DEFAULT(common)
@@ -107,7 +113,7 @@ def _power_dtypes(common: DType) -> tuple[DType, DType]:
     variant=_pow_node,
     check_number=_check_exponent,
     lacks=lambda *operands: all(isinstance(t, Tensor) and t.dtype.is_bool for t in operands),
-    number_strides="inner",
+    number_strides=_power_strides,
     example="pow(tensor([1., 2., 3.]), 2)",
 )
 def pow(input: Operand, exponent: Operand) -> Tensor:
