@@ -240,6 +240,15 @@ def stepped(t: Tensor) -> Tensor:
     return part.copy_(t)
 
 
+def same_layout(t: Tensor) -> Tensor:
+    """A copy in memory of its own with the same strides."""
+    memory = F.zeros((t.layout.span,), dtype=t.dtype)
+    copy = memory.as_strided(t.layout.shape, t.layout.strides).detach()
+    if t.array is not None:
+        copy.array[...] = t.array
+    return copy
+
+
 def expanded(t: Tensor) -> Tensor:
     """The first slice of each dimension but the last for all of them, by strides of zero."""
     if t.layout.ndim < 2:
