@@ -5,6 +5,7 @@ from __future__ import annotations
 from engine import operators, registry
 from engine.ops import (
     activation,
+    adaptive_pooling,
     arithmetic,
     attention,
     autograd,
@@ -41,16 +42,20 @@ from engine.ops import (
     indexing,
     initialising,
     joining,
+    learning_rates,
     least_squares,
     linear,
     losses,
+    margin_losses,
     masking,
     matrix,
     matrix_functions,
     matrix_norms,
     normalisation,
     norms,
+    optimisers,
     order_statistics,
+    parameters,
     padding,
     pooling,
     powers,
@@ -80,6 +85,7 @@ from engine.ops import (
     summation,
     symmetric_factors,
     trigonometry,
+    unfolding,
     view_copies,
     view_scatters,
     views,
@@ -88,6 +94,7 @@ from engine.ops import (
 
 __all__ = [
     "activation",
+    "adaptive_pooling",
     "arithmetic",
     "attention",
     "autograd",
@@ -124,16 +131,20 @@ __all__ = [
     "indexing",
     "initialising",
     "joining",
+    "learning_rates",
     "least_squares",
     "linear",
     "losses",
+    "margin_losses",
     "masking",
     "matrix",
     "matrix_functions",
     "matrix_norms",
     "normalisation",
     "norms",
+    "optimisers",
     "order_statistics",
+    "parameters",
     "padding",
     "pooling",
     "powers",
@@ -163,6 +174,7 @@ __all__ = [
     "summation",
     "symmetric_factors",
     "trigonometry",
+    "unfolding",
     "view_copies",
     "view_scatters",
     "views",
@@ -171,3 +183,7 @@ __all__ = [
 
 registry.install()
 operators.install()
+
+
+def load_all() -> None:
+    """Import every family, for those who need all records."""
