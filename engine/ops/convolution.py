@@ -74,7 +74,7 @@ def _columns(xp: Any, x: Any, kernel: Any, stride: Any, dilation: Any, groups: i
 
 
 def _correlate(xp: Any, x: Any, weight: Any, stride: Any, dilation: Any, groups: int) -> Any:
-    """(n, outputs, *places) of a padded input and kernels (outputs, channels of a group, *kernel)."""
+    """(n, outputs, *places) of a padded input and kernels (outputs, group's channels, *kernel)."""
     n, outputs = x.shape[0], weight.shape[0]
     columns, places = _columns(xp, x, weight.shape[2:], stride, dilation, groups)
     flat = weight.reshape((groups, outputs // groups, -1)).swapaxes(1, 2)
@@ -151,6 +151,10 @@ def _gradients(
     needed: tuple[bool, ...],
 ) -> list[Any]:
     convolve = ops["convolution"].function
+    dims = weight.layout.ndim - 2
+    stride, padding, dilation = (
+        _expanded(values, dims, "sizes") for values in (stride, padding, dilation)
+    )
     to_input = to_weight = to_bias = None
     if needed[0]:
         extra = tuple(

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import DtypeError, TensorRuntimeError, TensorValueError
-from engine.kinds import composite
+from engine.kinds import composite, kernel, made
 from engine.kinds.functional import functional
 from engine.layout import broadcast_shapes
-from engine.ops.losses import MEAN, reduced, reduction_number
+from engine.ops.losses import NONE, reduced, reduction_number
 from engine.registry import F, ops
 
 if TYPE_CHECKING:
+    from engine.kinds import Made
     from engine.parameter_types import Dim
     from engine.tensor import Tensor
 
@@ -55,6 +56,31 @@ def _bounded(x: Tensor, dim: int, eps: float) -> Tensor:
     return norm  # type: ignore[no-any-return]
 
 
+def _norm_slope(g: Tensor, input: Tensor, y: Tensor, p: float, dim: int, keepdim: bool) -> Tensor:
+    if not keepdim:
+        g, y = g.unsqueeze(dim), y.unsqueeze(dim)
+    if p == 0:
+        return F.zeros_like(input)  # type: ignore[no-any-return]
+    if p == 1:
+        return input.sign() * g
+    if p == float("inf"):
+        top = input.abs() == y
+        return input.sign() * top * (g / top.sum(dim, keepdim=True))
+    if p == 2:
+        return input * (g / y).masked_fill(y == 0, 0)  # type: ignore[no-any-return]
+    share = (g / y.pow(p - 1)).masked_fill(y == 0, 0)
+    if p < 2:
+        return input.sign() * input.abs().pow(p - 1).masked_fill(input == 0, 0) * share
+    return input * input.abs().pow(p - 2) * share
+
+
+@kernel(name="nn.norm", node="NormBackward1", vjp=_norm_slope, function=False, method=False)
+def _norm(input: Tensor, p: float, dim: Dim, keepdim: bool) -> Made:
+    """The p-norm along a dimension as PyTorch's own code takes it."""
+    y = ops["linalg.vector_norm"].function(input.detach(), p, dim, keepdim)
+    return made(y.dtype, y.layout, lambda xp: y.array)
+
+
 @composite(
     spaces=("", "nn.functional."),
     method=False,
@@ -66,7 +92,7 @@ def pairwise_distance(
 ) -> Tensor:
     """The p-norm of the difference along the last dimension, to which ``eps`` is added."""
     last = max(x1.layout.ndim, x2.layout.ndim) - 1
-    return F.norm((x1 - x2) + eps, p, last, keepdim)  # type: ignore[no-any-return]
+    return ops["nn.norm"].function((x1 - x2) + eps, p, last, keepdim)  # type: ignore[no-any-return]
 
 
 @composite(
@@ -75,7 +101,7 @@ def pairwise_distance(
     example="cosine_embedding_loss(tensor([3., 4.]), tensor([4., 3.]), tensor(1.))",
 )
 def cosine_embedding_loss(
-    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = MEAN
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = NONE
 ) -> Tensor:
     """1 - cosine where the target is 1, max(0, cosine - margin) where it is -1."""
     ndim = target.layout.ndim
@@ -134,7 +160,7 @@ def triplet_margin_loss(
     p: float = 2.0,
     eps: float = 1e-6,
     swap: bool = False,
-    reduction: int = MEAN,
+    reduction: int = NONE,
 ) -> Tensor:
     """How far the negative is from being ``margin`` farther from the anchor than the positive."""
     sizes = [t.layout.ndim for t in (anchor, positive, negative)]

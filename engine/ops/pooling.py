@@ -43,7 +43,7 @@ def _strides(values: Any, kernel_: tuple[int, ...], dims: int, name: str) -> tup
 
 
 def pooled_size(n: int, k: int, s: int, p: int, d: int, ceil_mode: bool) -> int:
-    """How many windows there are; with ``ceil_mode`` one may reach over the end, not begin there."""
+    """How many windows there are; ``ceil_mode`` lets one reach over the end, not begin there."""
     reach = n + 2 * p - d * (k - 1) - 1
     count = (reach + (s - 1 if ceil_mode else 0)) // s + 1
     if ceil_mode and (count - 1) * s >= n + p:
@@ -526,7 +526,7 @@ def avg_pool1d(
     count_include_pad: bool = True,
 ) -> Tensor:
     """The mean of each window of the last dimension."""
-    _check_line(input, "avg_pool1d")
+    check_line(input, "avg_pool1d")
     step = stride or kernel_size
     for values, what in (
         (kernel_size, "kernel_size"), (step, "stride"), (padding, "padding"),
@@ -546,7 +546,7 @@ def avg_pool1d(
     return y.squeeze(-2)  # type: ignore[no-any-return]
 
 
-def _check_line(input: Tensor, name: str) -> None:
+def check_line(input: Tensor, name: str) -> None:
     ndim = input.layout.ndim
     if ndim not in (2, 3):
         raise TensorRuntimeError(

@@ -119,7 +119,7 @@ def binary_cross_entropy_with_logits(
     target: Tensor,
     weight: Tensor | None = None,
     pos_weight: Tensor | None = None,
-    reduction: int = MEAN,
+    reduction: int = NONE,
 ) -> Made:
     """The cross entropy of truths and chances that are given by their logits."""
     check_takes("f", "log_sigmoid_cpu", input.dtype)
@@ -204,7 +204,7 @@ def _binary_cross_entropy_with_logits(
 
 @composite(method=False, out=False, example="kl_div(tensor([-1., -0.5]), tensor([0.4, 0.6]))")
 def kl_div(
-    input: Tensor, target: Tensor, reduction: int = MEAN, *, log_target: bool = False
+    input: Tensor, target: Tensor, reduction: int = NONE, *, log_target: bool = False
 ) -> Tensor:
     """target * (log(target) - input), element by element, then reduced."""
     if any(t.dtype.category <= dtypes.INT for t in (input, target)):
