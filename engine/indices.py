@@ -13,9 +13,17 @@ if TYPE_CHECKING:
 WHOLE = (dtypes.int64, dtypes.int32)
 
 
+def within(at: Any, size: int) -> bool:
+    """Whether all values lie from 0 to size-1; read as unsigned, negative ones are too large."""
+    return at.size == 0 or bool(at.view(_UNSIGNED[at.dtype.itemsize]).max() < size)
+
+
+_UNSIGNED = {4: "uint32", 8: "uint64"}
+
+
 def check_vector(at: Any, size: int, ndim: int) -> None:
     """Refuse values outside 0 to size-1, as the ops that take a vector of indices do."""
-    if at.size == 0 or (at.min() >= 0 and at.max() < size):
+    if within(at, size):
         return
     if ndim <= 1:
         raise TensorIndexError("index out of range in self")
@@ -25,12 +33,22 @@ def check_vector(at: Any, size: int, ndim: int) -> None:
 
 def grid(xp: Any, at: Any, d: int, size: int) -> tuple[Any, ...]:
     """The numpy index that reads ``at`` along dimension ``d`` and every place along the others."""
-    if at.size and (at.min() < 0 or at.max() >= size):
+    if not within(at, size):
         bad = at[(at < 0) | (at >= size)].reshape(-1)[0]
         raise TensorRuntimeError(f"index {bad} is out of bounds for dimension {d} with size {size}")
-    keys = list(xp.ogrid[tuple([slice(n) for n in at.shape])])
-    keys[d] = at
-    return tuple(keys)
+    if at.ndim == 1:
+        return (at,)
+    keys = _grids.get(at.shape)
+    if keys is None:
+        keys = tuple(xp.ogrid[tuple([slice(n) for n in at.shape])])
+        if at.size < _LARGE and len(_grids) < _LARGE:
+            _grids[at.shape] = keys
+    return (*keys[:d], at, *keys[d + 1 :])
+
+
+# Grids of shapes seen; those of large tensors are not worth their memory.
+_grids: dict[tuple[int, ...], Any] = {}
+_LARGE = 1024
 
 
 def check_flat(at: Any, numel: int) -> None:

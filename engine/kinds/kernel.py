@@ -17,7 +17,9 @@ from engine.kinds.deriving import Recorder
 from engine.kinds.record import body_caller, make_op, parameters, spoken_name
 from engine.kinds.results import (
     cast,
+    check_apart,
     check_destination,
+    check_partial_overlap,
     common_device,
     result,
     store_out,
@@ -40,10 +42,11 @@ if TYPE_CHECKING:
 class Made:
     """A result to be: dtype, layout and the function of ``xp`` that computes its array.
 
-    ``into(xp, array)``, where there is one, changes an array that holds the input.
+    ``into(xp, array)``, where there is one, changes an array that holds the input; ``apart``
+    are tensors whose memory must not be the destination's then.
     """
 
-    __slots__ = ("dtype", "into", "layout", "run")
+    __slots__ = ("apart", "dtype", "into", "layout", "run")
 
     def __init__(
         self,
@@ -51,7 +54,9 @@ class Made:
         layout: Layout,
         run: Callable[[Any], Any],
         into: Callable[[Any, Any], None] | None = None,
+        apart: tuple[Tensor, ...] = (),
     ):
+        self.apart = apart
         self.dtype = dtype
         self.layout = layout
         self.run = run
@@ -64,16 +69,23 @@ def made(dtype: DType, shape: tuple[int, ...] | Layout, run: Callable[[Any], Any
     return Made(dtype, layout, run)
 
 
-def altered(input: Tensor, into: Callable[[Any, Any], None], layout: Layout | None = None) -> Made:
+def altered(
+    input: Tensor,
+    into: Callable[[Any, Any], None],
+    layout: Layout | None = None,
+    apart: tuple[Tensor, ...] = (),
+) -> Made:
     """``input`` with some elements changed by ``into(xp, array)``: in a copy of it, laid out
-    row-major or as ``layout`` says, or in its own memory by the in-place twin."""
+    row-major or as ``layout`` says, or in its own memory by the in-place twin, which refuses
+    ``apart`` tensors that share it."""
 
     def run(xp: Any) -> Any:
         array = xp.array(input.array, order="C")
         into(xp, array)
         return array
 
-    return Made(input.dtype, layout or layouts.contiguous(input.layout.shape), run, into)
+    made_layout = layout or layouts.contiguous(input.layout.shape)
+    return Made(input.dtype, made_layout, run, into, apart)
 
 
 def working(t: Tensor, dtype: DType | None = None) -> Any:
@@ -231,17 +243,33 @@ def change(
     if planned.__class__ is Made and planned.into is not None:
         common_device(op.name, tensors_among(values))
         check_destination(x, x.kind, planned.layout.shape, recorded, overlapping)
+        for other in planned.apart:
+            check_apart(x, other)
         before = recorder.before_write(values) if recorded and recorder is not None else values
         if x.array is not None:
             planned.into(x.kind.xp, x.array)
     else:
         y = compute(op.name, lambda _: planned, values)
         check_destination(x, y.kind, y.layout.shape, recorded, overlapping)
+        for other in tensors_among(values[1:]):
+            check_partial_overlap(x, other)
         before = recorder.before_write(values) if recorded and recorder is not None else values
         write(x, y)
     tape.bump(x)
     if recorded and recorder is not None:
         node = recorder.record(before, x)
         if node is not None:
+            _date_back(node, x)
             tape.rebase(x, node)
     return x
+
+
+def _date_back(node: tape.Node, x: Tensor) -> None:
+    """Operands that share the memory of ``x`` were kept as they were before the write: going
+    backward through them is an error, as it is in PyTorch."""
+    names = node.gradient.saved_names
+    for at, (name, kept) in enumerate(zip(names, node.saved, strict=False)):
+        if name != "y" and kept.__class__ is Tensor and kept.counter is x.counter:
+            versions = list(node.versions)
+            versions[at] -= 1
+            node.versions = tuple(versions)

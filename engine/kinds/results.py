@@ -205,21 +205,37 @@ def check_castable(source: Kind, target: Kind) -> None:
 
 def check_partial_overlap(destination: Tensor, other: Tensor) -> None:
     """Refuse an operand that shares some but not all of the destination's memory."""
-    if destination.storage is not other.storage or destination is other:
-        return
-    if destination.layout.numel == 0 or other.layout.numel == 0:
-        return
-    if not (destination.layout.dense and other.layout.dense):
-        return
-    low, high = destination.offset, destination.offset + destination.layout.span
-    start, end = other.offset, other.offset + other.layout.span
-    same = low == start and high == end
-    if start < high and low < end and not (same and destination.layout.strides == other.layout.strides):
-        raise OverlapError(
-            "unsupported operation: some elements of the input tensor and the written-to tensor "
-            "refer to a single memory location. Please clone() the tensor before performing the "
-            "operation."
-        )
+    if destination is not other and _overlap(destination, other) == "partial":
+        raise _shared_memory()
+
+
+def check_apart(destination: Tensor, other: Tensor) -> None:
+    """Refuse an operand that shares any of the destination's memory."""
+    if destination is other or _overlap(destination, other):
+        raise _shared_memory()
+
+
+def _shared_memory() -> OverlapError:
+    return OverlapError(
+        "unsupported operation: some elements of the input tensor and the written-to tensor "
+        "refer to a single memory location. Please clone() the tensor before performing the "
+        "operation."
+    )
+
+
+def _overlap(a: Tensor, b: Tensor) -> str:
+    """"full", "partial" or "": PyTorch looks no closer where a tensor is not dense."""
+    if a.memory is None or a.memory is not b.memory:
+        return ""
+    if a.layout.numel == 0 or b.layout.numel == 0:
+        return ""
+    if not (a.layout.dense and b.layout.dense):
+        return ""
+    low, high = a.offset, a.offset + a.layout.span
+    start, end = b.offset, b.offset + b.layout.span
+    if low == start and high == end and a.layout.strides == b.layout.strides:
+        return "full"
+    return "partial" if start < high and low < end else ""
 
 
 def store_out(out: Tensor, y: Tensor, name: str) -> Tensor:

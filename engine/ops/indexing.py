@@ -59,6 +59,10 @@ def put(x: Tensor, index: Any, value: Any) -> None:
                 f"can't assign a {type(value).__name__} to a torch.{x.dtype.title}Tensor"
             )
         value = _number(x, value)
+    if index.__class__ is bool:
+        if index:
+            _copy_to(x.unsqueeze(0), value)
+        return
     plan = plan_of(x, index)
     if not plan.indices:
         plain = value.kind is x.kind and not value.layout.ndim and plan.key is not None
@@ -298,6 +302,13 @@ def _put_gradient(
     return into, from_values
 
 
+def _no_fit(values: Tensor, shape: tuple[int, ...]) -> TensorRuntimeError:
+    return TensorRuntimeError(
+        f"shape mismatch: value tensor of shape {list(values.layout.shape)} cannot be broadcast "
+        f"to indexing result of shape {list(shape)}"
+    )
+
+
 @kernel(
     vjp={"input,values": _put_gradient},
     inplace=True,
@@ -330,13 +341,12 @@ def index_put(input: Tensor, indices: Tensors, values: Tensor, accumulate: bool 
         fits = layouts.broadcast_shapes(shape, values.layout.shape) == shape
     except BroadcastError:
         fits = False
-    if not fits:
-        raise TensorRuntimeError(
-            f"shape mismatch: value tensor of shape {list(values.layout.shape)} cannot be "
-            f"broadcast to indexing result of shape {list(shape)}"
-        )
+    if not fits and input.array is None:
+        raise _no_fit(values, shape)
 
     def into(xp: Any, array: Any) -> None:
+        if not fits:
+            raise _no_fit(values, shape)
         if not target.place.layout.numel:
             return
         try:
@@ -348,7 +358,8 @@ def index_put(input: Tensor, indices: Tensors, values: Tensor, accumulate: bool 
             _check_range(input, target)
             raise
 
-    return altered(input, into, layout)
+    named = tuple([i for i in indices if i is not None])
+    return altered(input, into, layout, (values, *named))
 
 
 def _put(x: Tensor, indices: tuple[Tensor | None, ...], values: Tensor, accumulate: bool) -> Tensor:

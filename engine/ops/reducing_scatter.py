@@ -192,7 +192,7 @@ def scatter_reduce(
         low = input.dtype.low
         _reduced(xp, wide, keys, values, reduce, include_self, input.dtype, (low, low))
 
-    return altered(input, into)
+    return altered(input, into, None, (index, src))
 
 
 def _index_gradients(
@@ -253,4 +253,4 @@ def index_reduce(
         counted = input.dtype.low and input.ndim > 1
         _reduced(xp, wide, keys, values, reduce, include_self, input.dtype, (False, counted))
 
-    return altered(input, into)
+    return altered(input, into, None, (index, source))

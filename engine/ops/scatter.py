@@ -39,7 +39,8 @@ def _written(input: Tensor, d: int, index: Tensor, source: Any, store: Any) -> M
             values = values[tuple([slice(n) for n in at.shape])]
         store(xp, array, indices.grid(xp, at, d, array.shape[d]), values)
 
-    return altered(input, into)
+    sources = (source,) if isinstance(source, Tensor) else ()
+    return altered(input, into, None, (index, *sources))
 
 
 def is_low(array: Any) -> bool:

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 @kernel(
     vjp={
         "input": lambda g: g,
-        "source": lambda g, dim, index, alpha, source_shape: (
-            g.index_select(dim, index).expand(source_shape) * alpha
+        # PyTorch keeps the source, and so notices when it is changed before the backward pass.
+        "source": lambda g, dim, index, alpha, source: (
+            g.index_select(dim, index).expand(source.layout.shape) * alpha
         ),
     },
     inplace=True,
@@ -49,7 +50,7 @@ def index_add(input: Tensor, dim: Dim, index: Tensor, source: Tensor, *, alpha: 
             wide = input.dtype.low and input.ndim > 1 and factor is None
             indices.accumulate(xp, "add", array, (slice(None),) * d + (at,), values, wide)
 
-    return altered(input, into)
+    return altered(input, into, None, (index, source))
 
 
 def _check_vector_index(input: Tensor, d: int, index: Tensor, source: Tensor) -> None:
@@ -94,8 +95,8 @@ def _check_vector_index(input: Tensor, d: int, index: Tensor, source: Tensor) ->
 @kernel(
     vjp={
         "input": lambda g, dim, index: g.index_fill(dim, index, 0),
-        "source": lambda g, dim, index, source_shape: g.index_select(dim, index).reshape(
-            source_shape
+        "source": lambda g, dim, index, source: g.index_select(dim, index).reshape(
+            source.layout.shape
         ),
     },
     inplace=True,
@@ -119,7 +120,7 @@ def index_copy(input: Tensor, dim: Dim, index: Tensor, source: Tensor) -> Made:
         else:
             array[(slice(None),) * d + (at,)] = source.array
 
-    return altered(input, into)
+    return altered(input, into, None, (index, source))
 
 
 def _index_filled(input: Tensor, dim: int, index: Tensor, value: Any) -> Made:
@@ -147,7 +148,7 @@ def _index_filled(input: Tensor, dim: int, index: Tensor, value: Any) -> Made:
         else:
             array[(slice(None),) * d + (at,)] = filling
 
-    return altered(input, into, layouts.preserved(input.layout))
+    return altered(input, into, layouts.preserved(input.layout), (index,))
 
 
 @kernel(
@@ -247,4 +248,4 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
         else:
             array[keys] = values
 
-    return altered(input, into, layouts.preserved(input.layout))
+    return altered(input, into, layouts.preserved(input.layout), (index, source))

@@ -5,6 +5,7 @@ It knows nothing of the language: names are looked up by Python, in a facade ove
 
 from __future__ import annotations
 
+import functools
 import warnings
 from typing import Any
 
@@ -12,9 +13,10 @@ import numpy as np
 import torch
 
 import engine.ops  # noqa: F401  # enters the operations in the registry
-from engine import errors, modes
+from engine import errors, exposed, modes
 from engine.namespace import constants
 from engine.registry import functions
+from engine.tape import AccumulateGrad, Node
 from engine.tensor import Tensor
 
 MODULES = (
@@ -41,6 +43,21 @@ class Facade:
 
 
 OURS = Facade()
+
+
+def _exposed(value: Any, name: str) -> Any:
+    """What a program sees of a value of the engine's under that name."""
+    getter = exposed.ATTRIBUTES.get(type(value), {}).get(name)
+    if getter is not None:
+        return getter(value)
+    method = exposed.METHODS.get(type(value), {}).get(name)
+    if method is None:
+        raise AttributeError(f"'{type(value).__name__}' object has no attribute '{name}'")
+    return functools.partial(method, value)
+
+
+for _kind in (Node, AccumulateGrad):
+    _kind.__getattr__ = _exposed  # type: ignore[union-attr]  # only here; programs use the tables
 
 
 def _namespace(module: Any) -> dict[str, Any]:
@@ -119,7 +136,9 @@ def _node(value: Any) -> Any:
     node = value.grad_fn
     if node is None:
         return None
-    return type(node).__name__ if isinstance(value, torch.Tensor) else node.name
+    if isinstance(value, torch.Tensor):
+        return type(node).__name__
+    return node.name.rpartition("::")[2]
 
 
 def compare(theirs: Any, ours: Any, ulp: float = 2, atol: float = 0.0) -> str | None:
