@@ -456,3 +456,20 @@ def test_in_place(expression: str) -> None:
 @pytest.mark.parametrize("expression", lines(HALF))
 def test_half(expression: str) -> None:
     agree(NAMES + expression, ulp=0)
+
+
+MAPPED = """
+x.apply_(lambda v: v * 2)
+i.apply_(lambda v: v / 2)
+b.apply_(lambda v: not v)
+g.apply_(lambda v: v)
+x.map_(x + 1, lambda a, b: a * b)
+x.map_(i[:2], lambda a, b: a)
+x.map2_(x + 1, x, lambda a, b, c: a * b + c)
+torch.zeros(2, 3).t().apply_(lambda v: v + 1)
+"""
+
+
+@pytest.mark.parametrize("expression", lines(MAPPED))
+def test_mapped(expression: str) -> None:
+    agree(NAMES + expression)
