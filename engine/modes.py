@@ -38,7 +38,7 @@ class Modes:
         self.sequence = 0
         self.default_dtype = dtypes.float32
         self.default_device: Any = None
-        self.anomaly = False
+        self.anomaly: Any = False
         self.autocast: Any = None
 
     def set_inference(self, on: bool) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from engine import modes
 from engine.dtypes import bool_, complex_of, float16, float32, float64, int64
+from engine.tensor import ParameterAutograd
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -115,7 +116,8 @@ def tensor_text(t: Tensor, *, default_dtype: DType | None = None) -> str:
         suffixes.append(f"dtype=torch.{dtype.name}")
 
     suffixes.extend(_gradient_suffix(t))
-    return _with_suffixes(PREFIX + body, suffixes)
+    text = _with_suffixes(PREFIX + body, suffixes)
+    return f"Parameter containing:\n{text}" if isinstance(t.ag, ParameterAutograd) else text
 
 
 def format_tensor_value(

@@ -49,6 +49,7 @@ LAYERS = [
     "engine.return_types",
     "engine.kinds",
     "engine.operators",
+    "engine.optimising",
     "engine.literals",
     "engine.ops",
     "engine.autograd",

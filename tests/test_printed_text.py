@@ -26,6 +26,7 @@ class Subject:
         self.array: Any = np.array(numbers, self.dtype.np)
         self.shape = self.array.shape
         self.requires_grad = False
+        self.ag = None
         self.grad_fn: Node | None = None
 
 

@@ -161,11 +161,12 @@ def grad_of(*args: Any, **kwargs: Any) -> tuple[Tensor | None, ...]:
 def _checked(
     found: Sequence[Tensor | None], wanted: Sequence[Tensor], unused: bool, materialize: bool
 ) -> tuple[Tensor | None, ...]:
-    if None in [None if g is None else 0 for g in found] and not unused:
-        raise AutogradError(
-            "One of the differentiated Tensors appears to not have been used in the graph. Set "
-            "allow_unused=True if this is the desired behavior."
-        )
+    for at, g in enumerate(found):
+        if g is None and not unused:
+            raise AutogradError(
+                f"The differentiated Tensor at index {at} appears to not have been used in the "
+                "graph. Set allow_unused=True if this is the desired behavior."
+            )
     if not materialize:
         return tuple(found)
     return tuple(
@@ -393,33 +394,6 @@ def register_post_accumulate_grad_hook(x: Tensor, hook: Callable[[Tensor], None]
     if x.ag.after is None:
         x.ag.after = {}
     return HookHandle(x.ag.after, exchange.function(hook))
-
-
-@function("detach")
-@method("detach")
-def detach(x: Tensor) -> Tensor:
-    """The same memory, unknown to the graph; in-place changes are seen on both sides."""
-    if not isinstance(x, Tensor):
-        raise TensorTypeError(
-            f"detach(): argument 'input' (position 1) must be Tensor, not {type(x).__name__}"
-        )
-    return alias(x)
-
-
-@method("detach_")
-def detach_(x: Tensor) -> Tensor:
-    """Take the tensor itself out of the graph; refused for views."""
-    if x.base is not None:
-        raise TensorRuntimeError(
-            "Can't detach views in-place. Use detach() instead. If you are using DistributedData"
-            "Parallel (DDP) for training, and gradient_as_bucket_view is set as True, gradients "
-            "are views of DDP buckets, and hence detach_() cannot be called on these gradients. "
-            "To fix this error, please refer to the Optimizer.zero_grad() function in "
-            "torch/optim/optimizer.py as a reference."
-        )
-    if x.ag is not None:
-        x.ag.requires_grad, x.ag.node, x.ag.nr = False, None, 0
-    return x
 
 
 def _set_data(x: Tensor, value: Tensor) -> None:

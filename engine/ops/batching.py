@@ -146,7 +146,7 @@ def _joined(f: Any, rows: list[Any], dim: int | None) -> Any:
 
 def _in_place(rows: list[Tensor]) -> Tensor:
     """The rows stacked; rows that lie evenly in one memory are shown there, as the one view that
-    a function of views makes of the whole batch."""
+    a function of views makes of the whole batch. Their order in memory stays."""
     first = rows[0]
     if len(rows) > 1 and all(row is first for row in rows):
         return first.unsqueeze(0).expand(len(rows), *first.layout.shape)
@@ -160,7 +160,12 @@ def _in_place(rows: list[Tensor]) -> Tensor:
         ):
             shape = (len(rows), *first.layout.shape)
             return alias(first, layouts.layout(shape, (step, *first.layout.strides)))
-    return F.stack(rows)
+    if first.layout.contiguous or not first.layout.dense:
+        return F.stack(rows)
+    strides = first.layout.strides
+    order = sorted(range(len(strides)), key=lambda d: -strides[d])
+    back = [order.index(d) + 1 for d in range(len(strides))]
+    return F.stack([row.permute(order) for row in rows]).permute(0, *back)
 
 
 def _check_no_draws(f: Any, args: Any) -> Any:

@@ -43,7 +43,7 @@ def detach_(x: Tensor) -> Tensor:
             "DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as "
             "True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
             "these gradients. To fix this error, please refer to the Optimizer.zero_grad() "
-            "function in torch/optim/optimizer.py as a solution."
+            "function in torch/optim/optimizer.py as the solution."
         )
     if x.ag is not None:
         x.ag.requires_grad, x.ag.node, x.ag.nr = False, None, 0

@@ -89,7 +89,7 @@ class set_grad_enabled(GradMode):  # noqa: N801
     def __init__(self, mode: Any):
         if mode.__class__ is not bool:
             raise TensorTypeError(
-                "set_grad_enabled(): argument 'mode' (position 1) must be bool, not "
+                "set_grad_enabled(): argument 'enabled' (position 1) must be bool, not "
                 f"{type(mode).__name__}"
             )
         super().__init__(mode)

@@ -153,7 +153,6 @@ class DetectAnomaly:
         self.before = state.anomaly
 
     def __enter__(self) -> None:
-        self.before = state.anomaly
         state.anomaly = _anomaly(self.mode, self.check_nan)
 
     def __exit__(self, *error: object) -> None:
@@ -192,7 +191,7 @@ def is_anomaly_enabled() -> bool:
 @function("is_anomaly_check_nan_enabled")
 def is_anomaly_check_nan_enabled() -> bool:
     """Whether anomaly detection looks out for NaN."""
-    return state.anomaly is True
+    return bool(state.anomaly != "quiet")
 
 
 @function("utils.checkpoint.checkpoint")

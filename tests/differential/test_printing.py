@@ -43,6 +43,7 @@ class Subject:
         self.shape = tuple(theirs.shape)
         self.device = device.device(str(theirs.device))
         self.requires_grad = theirs.requires_grad
+        self.ag = None
         self.grad_fn = Node(type(theirs.grad_fn).__name__) if theirs.grad_fn else None
         plain = theirs.detach()
         if plain.is_meta:

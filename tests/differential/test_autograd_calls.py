@@ -1,0 +1,241 @@
+"""backward, grad, hooks, modes and nodes do what PyTorch's do, in the same words."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("torch")
+
+from tests.differential.agree import differs  # noqa: E402
+
+BEFORE = """
+G = torch.autograd
+x = torch.tensor([-1.0, 0.0], requires_grad=True)
+m = torch.tensor([1.0, 2.0], requires_grad=True)
+u = torch.tensor([3.0, 4.0], requires_grad=True)
+i = torch.tensor([1, 2])
+k = torch.tensor([1 + 2j, 3 - 1j], requires_grad=True)
+seen = []
+def name(n):
+    return n.name() if callable(n.name) else n.name
+"""
+
+PROGRAMS = """
+G.backward([m.sum()], [None]) or m.grad
+G.backward([m.sum(), (u * m).sum()]) or (m.grad, u.grad)
+G.backward((m * 2, u.sum()), (torch.ones(2), None)) or (m.grad, u.grad)
+G.backward([m.sum(), m * 2])
+G.backward(m * 2, torch.tensor([1.0, 5.0])) or m.grad
+G.backward(m.sum(), inputs=[u]) or (m.grad, u.grad)
+G.backward((m * u).sum(), inputs=u) or (m.grad, u.grad)
+G.backward(()) or m.grad
+G.grad(m.sum(), 2)
+G.grad(2, m)
+G.grad(m * 2, m)
+G.grad(m * 2, m, torch.ones(3))
+G.grad(m * 2, m, torch.ones(2))
+G.grad([(m * u).sum(), m.sum()], [m, u])
+G.grad((m * u).sum(), [u, m, u])
+G.grad((m * 2).sum(), torch.ones(2))
+G.grad((m * 2).sum(), u)
+G.grad((m * 2).sum(), [m, u])
+G.grad((m * 2).sum(), [m, u], allow_unused=True)
+G.grad((m * 2).sum(), [m, u], materialize_grads=True)
+G.grad((m * 2).sum(), m, allow_unused=False, materialize_grads=True)
+G.grad(m * 2, m, torch.eye(2), is_grads_batched=True)
+G.grad(m * u, [m, u], torch.eye(2), is_grads_batched=True)
+G.grad(m.sum(), [])
+G.grad((m**3).sum(), m, create_graph=True)
+G.grad(G.grad((m**3).sum(), m, create_graph=True)[0].sum(), m)
+G.grad((m * 1j).sum(), m)
+G.grad((k * k.conj()).real.sum(), k)
+G.grad(k.abs().sum(), k)
+m.sum().backward(inputs=[])
+m.sum().backward(torch.tensor(3.0)) or m.grad
+m.sum().backward() or m.sum().backward() or m.grad
+m.backward()
+torch.ones(2).sum().backward()
+(m * 2).backward(torch.ones(2, dtype=torch.int64)) or m.grad
+(m * 2).backward(torch.ones(3))
+(m.exp().sum()).backward(retain_graph=True) or m.grad
+m.detach().retain_grad()
+m.retain_grad() or m.retains_grad
+m.detach().register_hook(print)
+i.requires_grad_()
+torch.tensor([1.0], requires_grad=True).requires_grad_(False).requires_grad
+(m * 2).requires_grad_(False)
+torch.set_grad_enabled(1)
+torch.inference_mode()(lambda: torch.ones(2).is_inference())()
+torch.no_grad()(lambda: (m * 2).requires_grad)()
+torch.no_grad()(torch.enable_grad()(lambda: (m * 2).requires_grad))()
+torch.is_grad_enabled()
+torch.is_inference_mode_enabled()
+torch.is_anomaly_enabled()
+torch.is_anomaly_check_nan_enabled()
+(m * 2).is_leaf, m.is_leaf, i.is_leaf
+(m * 2).output_nr, m.unbind()[1].output_nr
+(m * 2).detach_().requires_grad
+m[:1].detach_()
+name((m * 2).grad_fn), [nr for _, nr in (m * 2).grad_fn.next_functions]
+[name(n) if n is not None else n for n, _ in (m * 2 + u).grad_fn.next_functions]
+(m * 2).grad_fn.next_functions[0][0].variable
+[name(n) if n is not None else n for n, _ in (i + u).grad_fn.next_functions]
+m.exp().grad_fn._saved_result
+m.sin().grad_fn._saved_self
+(m * u).grad_fn._saved_other
+(m * u).grad_fn.metadata, (m * u).grad_fn.requires_grad
+torch.utils.checkpoint.checkpoint(lambda a: a.sin(), m, use_reentrant=False)
+""".strip().split("\n")
+
+LONGER = """
+with G.set_detect_anomaly(True):
+    x.sqrt().sum().backward()
+(x.grad,)
+---
+with G.set_detect_anomaly(True, check_nan=False):
+    x.sqrt().sum().backward()
+x.grad
+---
+with G.detect_anomaly():
+    seen.append(torch.is_anomaly_enabled())
+seen, torch.is_anomaly_enabled()
+---
+h = m.register_hook(lambda g: g * 2)
+m.sum().backward()
+h.remove()
+m.sum().backward()
+m.grad
+---
+y = m * 2
+y.register_hook(lambda g: seen.append(g))
+y.register_hook(lambda g: g * 10)
+y.retain_grad()
+y.sum().backward()
+seen, y.grad, m.grad
+---
+m.register_post_accumulate_grad_hook(lambda p: seen.append(p.grad * 1))
+m.sum().backward()
+(m * 3).sum().backward()
+seen
+---
+(m * 2).register_post_accumulate_grad_hook(print)
+---
+y = m * 2
+y.grad_fn.register_prehook(lambda g: (g[0] * 3,))
+y.sum().backward()
+m.grad
+---
+y = m * u
+y.grad_fn.register_hook(lambda gi, go: (gi[0] * 3, gi[1]))
+y.sum().backward()
+m.grad, u.grad
+---
+y = m * u
+h = y.grad_fn.register_hook(lambda gi, go: seen.append((gi, go)))
+y.sum().backward()
+h.remove()
+(m * u).sum().backward()
+seen
+---
+y = m.exp()
+y.sum().backward()
+y.sum().backward()
+---
+y = m.exp()
+y.sum().backward()
+y.grad_fn._saved_result
+---
+y = m.exp()
+y.mul_(2)
+y.sum().backward()
+---
+with torch.no_grad():
+    y = m * 2
+y.requires_grad
+---
+with torch.no_grad():
+    m.add_(1)
+m, m._version
+---
+m.add_(1)
+---
+torch.set_grad_enabled(False)
+y = m * 2
+torch.set_grad_enabled(True)
+y.requires_grad, (m * 2).requires_grad
+---
+with torch.set_grad_enabled(False):
+    y = m * 2
+y.requires_grad, torch.is_grad_enabled()
+---
+with torch.inference_mode():
+    y = m * 2
+    y.add_(1)
+y.is_inference(), y.requires_grad
+---
+with torch.inference_mode():
+    y = torch.ones(2)
+y.add_(1)
+---
+with torch.inference_mode():
+    y = torch.ones(2)
+m * y
+---
+with torch.inference_mode():
+    y = torch.ones(2)
+y._version
+---
+with torch.inference_mode():
+    y = torch.ones(2)
+y.requires_grad_()
+---
+with torch.inference_mode():
+    y = torch.ones(2)
+(y + 1).is_inference(), y.clone().is_inference(), y[0].is_inference()
+---
+with torch.inference_mode():
+    y = m * 1
+y.sum().backward()
+---
+with torch.no_grad():
+    v = m[:1]
+v.mul_(2)
+---
+a, b = m.clone().unbind()
+a.mul_(2)
+---
+m.grad = torch.ones(3)
+---
+m.grad = torch.ones(2, dtype=torch.float64)
+---
+m.grad = 3
+---
+m.grad = torch.ones(2)
+m.sum().backward()
+m.grad
+---
+m.data = torch.tensor([5.0, 6.0])
+m, m.is_leaf
+---
+m.requires_grad = 2
+---
+i.requires_grad = True
+---
+y = m * 2
+y.requires_grad = False
+---
+g = torch.autograd.graph.get_gradient_edge(m * 2)
+g.output_nr, name(g.node)
+---
+torch.autograd.graph.get_gradient_edge(i)
+---
+y = torch.ones(2)
+torch.autograd.graph.increment_version(y)
+y._version
+""".strip().split("\n---\n")
+
+
+@pytest.mark.parametrize("program", [*PROGRAMS, *LONGER])
+def test_program(program: str) -> None:
+    found = differs(BEFORE + program, ulp=4)
+    assert found is None, found
