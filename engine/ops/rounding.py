@@ -11,6 +11,7 @@ from engine.errors import (
     DtypeNotImplementedError,
     TensorNotImplementedError,
     TensorRuntimeError,
+    TensorTypeError,
 )
 from engine.kinds import DEFAULT, pointwise
 from engine.registry import F, ops
@@ -153,6 +154,13 @@ def _one_bound(input: Any, min: Any, max: Any) -> Any:
         return "clamp_low", (input, min)
     if min is None:
         return "clamp_high", (input, max)
+    wide = [isinstance(bound, Tensor) and bound.ndim > 0 for bound in (min, max)]
+    if any(wide) and not (isinstance(min, Tensor) and isinstance(max, Tensor)):
+        given = ", ".join(type(bound).__name__ for bound in (input, min, max))
+        raise TensorTypeError(
+            f"clamp() received an invalid combination of arguments - got ({given}), but expected "
+            "one of:"
+        )
     return None
 
 
@@ -175,8 +183,8 @@ def _check_bounds(name: str) -> Any:
     return refuse
 
 
-def _clamp_node(input: Any, min: Any, max: Any = None) -> str:
-    tensors = isinstance(min, Tensor) or isinstance(max, Tensor)
+def _clamp_node(input: Any, *bounds: Any) -> str:
+    tensors = all(isinstance(bound, Tensor) for bound in bounds)
     return "ClampBackward0" if tensors else "ClampBackward1"
 
 
