@@ -281,6 +281,10 @@ def _lp(dims: int) -> None:
     def body(
         input: Any, norm_type: Any, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
     ) -> Any:
+        if norm_type == float("inf"):
+            return getattr(F, f"max_pool{dims}d")(
+                input, kernel_size, () if stride is None else stride, 0, 1, ceil_mode
+            )
         sizes = (kernel_size,) * dims if isinstance(kernel_size, int) else tuple(kernel_size)
         count = 1
         for n in sizes:
