@@ -140,8 +140,8 @@ def complex_of(dtype: DType) -> DType:
 def promote(a: DType, b: DType) -> DType:
     """The smallest dtype that PyTorch promotes both to.
 
-    Raises DtypeError for the pairs PyTorch refuses (float8 with others, wide unsigned integers
-    with other integers).
+    Raises DtypeError for the pairs PyTorch refuses: float8 with others, wide unsigned integers
+    with all but the floating-point types.
     """
     if a is b:
         return a
@@ -157,10 +157,15 @@ def _promote(a: DType, b: DType) -> DType:
             f"Promotion for Float8 Types is not supported, attempted to promote "
             f"{a.title} and {b.title}"
         )
+    if (a in _WIDE_UNSIGNED and b.category != FLOAT) or (
+        b in _WIDE_UNSIGNED and a.category != FLOAT
+    ):
+        raise DtypeError(
+            "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
+            f"{a.title} and {b.title}"
+        )
     if a.category < b.category:
         a, b = b, a
-        if a.category == INT and a in _WIDE_UNSIGNED and b.category == BOOL:
-            return a
     if a.category == COMPLEX:
         return complex128 if float64 in (a, b) or complex128 in (a, b) else complex64
     if a.category != b.category:
@@ -169,11 +174,6 @@ def _promote(a: DType, b: DType) -> DType:
         if a.itemsize == b.itemsize:
             return float32
         return a if a.itemsize > b.itemsize else b
-    if a in _WIDE_UNSIGNED or b in _WIDE_UNSIGNED:
-        raise DtypeError(
-            "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
-            f"{a.title} and {b.title}"
-        )
     if a.signed == b.signed:
         return a if a.itemsize >= b.itemsize else b
     unsigned, signed = (a, b) if b.signed else (b, a)
@@ -184,21 +184,21 @@ def result_type(
     dimensioned: Iterable[DType], zero_dim: Iterable[DType], wrapped: Iterable[DType]
 ) -> DType:
     """PyTorch's result dtype: category first, then tensors over 0-d tensors over numbers."""
-    dim, zero, number = _join(dimensioned), _join(zero_dim), _join(wrapped)
-    low = zero
-    if number is not None and (zero is None or number.category > zero.category):
-        low = number if zero is None else _raise_category(zero, number)
-    if dim is None:
-        return low if low is not None else float32
-    if low is None or low.category <= dim.category:
-        return dim
-    return _raise_category(dim, low)
+    weak = _combine(_join(zero_dim), _join(wrapped))
+    return _combine(_join(dimensioned), weak) or float32
 
 
-def _raise_category(strong: DType, weak: DType) -> DType:
-    if weak.category == COMPLEX and strong.category == FLOAT:
+def _combine(strong: DType | None, weak: DType | None) -> DType | None:
+    """The dtype of operands of two ranks: the weaker rank only raises the category."""
+    if strong is None or weak is None:
+        return strong or weak
+    if strong.category == FLOAT and weak.category == COMPLEX:
+        if strong in _FLOAT8:
+            raise DtypeError(f"Unknown Complex ScalarType for {strong.title}")
         return complex_of(strong)
-    return weak
+    if strong.category < FLOAT and (strong.category == BOOL or weak.category >= FLOAT):
+        return promote(strong, weak)
+    return strong
 
 
 def _join(dtypes: Iterable[DType]) -> DType | None:
