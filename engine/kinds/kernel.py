@@ -13,6 +13,7 @@ from engine import device as devices
 from engine import layout as layouts
 from engine import tape
 from engine.dtypes import compute_dtype
+from engine.errors import DtypeError
 from engine.kinds.deriving import Recorder
 from engine.kinds.record import body_caller, make_op, parameters, spoken_name
 from engine.kinds.results import (
@@ -103,6 +104,7 @@ def kernel(
     inplace: bool = False,
     fields: tuple[str, ...] = (),
     out: bool = True,
+    same_out: str = "",
     overlapping: bool = False,
     constant: tuple[int, ...] = (),
     **record: Any,
@@ -111,6 +113,8 @@ def kernel(
 
     ``constant`` are the numbers of those parts of a tuple that no gradient flows through.
 
+    ``same_out`` is PyTorch's sentence for an ``out`` of another dtype where none is converted,
+    filled with ``y`` and ``out``; such an ``out`` must share no memory with the operands either.
     ``overlapping``: in place it takes a destination whose elements share memory, as fill_ does.
     ``fields`` name the parts of a tuple (the result then is a ``return_types`` tuple). A result
     of several parts run together shares one computation: its ``run`` may return a list that the
@@ -121,7 +125,7 @@ def kernel(
         return make_op(
             body,
             "kernel",
-            lambda op: _build(op, fields, out, constant),
+            lambda op: _build(op, fields, out, constant, same_out),
             (lambda op: _build_inplace(op, overlapping)) if inplace else None,
             vjp=vjp,
             inplace=inplace,
@@ -172,7 +176,13 @@ def _realise(plan: Any, device: Any, shared: dict[int, Any] | None = None, at: i
     return result(array, kind, plan.layout)
 
 
-def _build(op: Op, fields: tuple[str, ...], takes_out: bool, constant: tuple[int, ...]) -> Any:
+def _build(
+    op: Op,
+    fields: tuple[str, ...],
+    takes_out: bool,
+    constant: tuple[int, ...],
+    same_out: str,
+) -> Any:
     name = spoken_name(op)
     ps = parameters(op)
     run = body_caller(op)
@@ -186,10 +196,20 @@ def _build(op: Op, fields: tuple[str, ...], takes_out: bool, constant: tuple[int
         if recorder is not None and state.grad:
             attach_recorded(recorder, values, y, constant)
         if out is not None:
+            if same_out and isinstance(out, Tensor):
+                _check_out(out, y, values, same_out)
             y = store_parts(out, y, name)
         return returns(y) if returns is not None else y
 
     return call
+
+
+def _check_out(out: Tensor, y: Tensor, values: list[Any], sentence: str) -> None:
+    if out.dtype is not y.dtype:
+        raise DtypeError(sentence.format(y=y.dtype, out=out.dtype))
+    tape.check_overlap(out)
+    for operand in tensors_among(values):
+        check_apart(out, operand)
 
 
 def attach_recorded(

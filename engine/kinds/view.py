@@ -112,7 +112,13 @@ def expanded(g: Tensor, shape: tuple[int, ...]) -> Tensor:
     if not shape:
         return g
     array = g.array
-    if state.grad or g.layout.ndim or array is None or g.kind.opaque or array.__class__ is not _ndarray:
+    if (
+        state.grad
+        or g.layout.ndim
+        or array is None
+        or g.kind.opaque
+        or array.__class__ is not _ndarray
+    ):
         return g.expand(shape)
     memo = g.layout.memo
     known = memo.get(shape)
@@ -161,7 +167,7 @@ def _planned(
         found = made if made.__class__ is tuple else (made, 0)
         if key is not None and len(memo) < _MEMO_LIMIT:
             memo[key] = found
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def _plain_numbers(args: tuple[Any, ...]) -> bool:
@@ -241,12 +247,16 @@ def _build(
         if found is None:
             made = body(old)
             layout, move = made if made.__class__ is tuple else (made, 0)
-            turned = move == 0 and layout is old.memo.setdefault("T", permute(old, range(old.ndim)[::-1]))
+            turned = move == 0 and layout is old.memo.setdefault(
+                "T", permute(old, range(old.ndim)[::-1])
+            )
             found = old.memo[name] = (layout, move, turned)
         layout, move, turned = found
         array = x.array
         # numpy's own transpose is quicker than a view made from the buffer.
-        y = make_view(x, layout, x.offset + move, 0, None, array.T if turned and array is not None else None)
+        y = make_view(
+            x, layout, x.offset + move, 0, None, array.T if turned and array is not None else None
+        )
         if state.grad and (x.ag is not None or x.base is not None):
             _recorded(recorder, generic, x, y, (x,))
         if state.check:

@@ -26,7 +26,11 @@ def _index_select_gradient(g: Tensor, input_shape: Any, dim: int, index: Tensor)
     return g.new_zeros(input_shape).index_add(dim, index, g)
 
 
-@kernel(vjp=_index_select_gradient, example="index_select(tensor([1., 2., 3.]), 0, tensor([2, 0]))")
+@kernel(
+    same_out="index_select(): self and result must have the same scalar type",
+    vjp=_index_select_gradient,
+    example="index_select(tensor([1., 2., 3.]), 0, tensor([2, 0]))",
+)
 def index_select(input: Tensor, dim: Dim, index: Tensor) -> Made:
     """The slices of ``dim`` whose numbers ``index`` (a vector) lists; negative ones are refused."""
     d = wrap_dim(dim, input.ndim)
@@ -55,6 +59,7 @@ def index_select(input: Tensor, dim: Dim, index: Tensor) -> Made:
 
 
 @kernel(
+    same_out="Expected out tensor to have dtype {y.cpp}, but got {out.cpp} instead",
     vjp=lambda g, dim, index, input_shape: g.new_zeros(input_shape).scatter_add(dim, index, g),
     example="gather(tensor([[1., 2.], [3., 4.]]), 1, tensor([[0], [1]]))",
 )
@@ -93,7 +98,12 @@ def _take_gradient(g: Tensor, input_shape: Any, index: Tensor) -> Tensor:
     return g.new_zeros(input_shape).put(index, g, True)
 
 
-@kernel(vjp=_take_gradient, example="take(tensor([[1., 2.], [3., 4.]]), tensor([0, 3]))")
+@kernel(
+    same_out="take(): self and out expected to have the same dtype, but got "
+    "self.dtype = {y.title} and out.dtype = {out.title}",
+    vjp=_take_gradient,
+    example="take(tensor([[1., 2.], [3., 4.]]), tensor([0, 3]))",
+)
 def take(input: Tensor, index: Tensor) -> Made:
     """The elements at flat positions, negative ones counted from the end."""
     if index.dtype is not dtypes.int64:

@@ -101,17 +101,24 @@ def _as_columns(input: Tensor) -> Made:
     return made(dtypes.int64, layout, run)
 
 
-@kernel(function=False, method=False, data_dependent=True, name="_nonzero")
+@kernel(
+    same_out="nonzero: Expected out tensor to have scalar type {y.title} but got scalar type"
+    "{out.title}",
+    function=False,
+    method=False,
+    data_dependent=True,
+    name="_nonzero",
+)
 def _nonzero(input: Tensor) -> Made:
     """The positions of the elements that are not zero, as rows."""
     return _as_columns(input)
 
 
-@composite(data_dependent=True, example="nonzero(tensor([0., 1., 2.]))")
-def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
+@composite(data_dependent=True, out=False, example="nonzero(tensor([0., 1., 2.]))")
+def nonzero(input: Tensor, *, as_tuple: bool = False, out: Tensor | None = None) -> Any:
     """The positions of the elements that are not zero: as rows, or as one vector per dimension."""
     if not as_tuple:
-        return ops["_nonzero"].function(input)
+        return ops["_nonzero"].function(input, **({} if out is None else {"out": out}))
     if input.ndim == 0:
         input = input.reshape((1,))
     return F.unbind(ops["_nonzero"].function(input), 1)
@@ -142,6 +149,7 @@ def _masked_select_gradient(g: Tensor, input_shape: Any, mask: Tensor) -> Tensor
 
 
 @kernel(
+    same_out="masked_select(): self and result must have the same scalar type",
     vjp=_masked_select_gradient,
     data_dependent=True,
     example="masked_select(tensor([1., 2.]), tensor([True, False]))",

@@ -230,13 +230,23 @@ def _masked(input: Tensor, diagonal: int, name: str) -> Made:
     return made(input.dtype, input.layout.shape, run)
 
 
-@kernel(vjp=_triangle("tril"), inplace=True, example="tril(tensor([[1., 2.], [3., 4.]]))")
+@kernel(
+    same_out="Expected out tensor to have dtype {y.cpp}, but got {out.cpp} instead",
+    vjp=_triangle("tril"),
+    inplace=True,
+    example="tril(tensor([[1., 2.], [3., 4.]]))",
+)
 def tril(input: Tensor, diagonal: int = 0) -> Made:
     """The lower triangle of matrices, zeros elsewhere; ``diagonal`` counts to the upper right."""
     return _masked(input, diagonal, "tril")
 
 
-@kernel(vjp=_triangle("triu"), inplace=True, example="triu(tensor([[1., 2.], [3., 4.]]))")
+@kernel(
+    same_out="Expected out tensor to have dtype {y.cpp}, but got {out.cpp} instead",
+    vjp=_triangle("triu"),
+    inplace=True,
+    example="triu(tensor([[1., 2.], [3., 4.]]))",
+)
 def triu(input: Tensor, diagonal: int = 0) -> Made:
     """The upper triangle of matrices, zeros elsewhere; ``diagonal`` counts to the upper right."""
     return _masked(input, diagonal, "triu")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 
 @kernel(
+    same_out="Expected out tensor to have dtype {y.cpp}, but got {out.cpp} instead",
     vjp={
         "input": lambda g: g,
         # PyTorch keeps the source, and so notices when it is changed before the backward pass.
@@ -93,6 +94,7 @@ def _check_vector_index(input: Tensor, d: int, index: Tensor, source: Tensor) ->
 
 
 @kernel(
+    same_out="Expected out tensor to have dtype {y.cpp}, but got {out.cpp} instead",
     vjp={
         "input": lambda g, dim, index: g.index_fill(dim, index, 0),
         "source": lambda g, dim, index, source: g.index_select(dim, index).reshape(

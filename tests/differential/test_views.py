@@ -478,6 +478,18 @@ PROGRAMS = [
     "torch.tensor(5.).nonzero()",
     "torch.zeros(0,3).nonzero().shape",
     "torch.zeros(2,0).argwhere().shape",
+    "torch.tensor(1.).transpose(0,0)",
+    "torch.tensor(1.).transpose(0,1)",
+    "torch.tensor(1.).transpose(0,-1)",
+    "torch.tensor(1.).swapaxes(-1,-1)",
+    "torch.tensor(1.).repeat_interleave(2,-1)",
+    "torch.tensor(1.).repeat_interleave(2,0)",
+    "torch.tensor(1.).repeat_interleave(2)",
+    "torch.tensor([1.]).repeat_interleave(2,-1)",
+    "torch.zeros(2,3).rot90(0).stride()",
+    "torch.zeros(2,3).t().rot90(0).stride()",
+    "torch.zeros(2,3).t().rot90(2).stride()",
+    "torch.zeros(2,3).select(-2,5)",
 ]
 
 
