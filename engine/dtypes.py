@@ -192,11 +192,11 @@ def _combine(strong: DType | None, weak: DType | None) -> DType | None:
     """The dtype of operands of two ranks: the weaker rank only raises the category."""
     if strong is None or weak is None:
         return strong or weak
-    if strong.category == FLOAT and weak.category == COMPLEX:
+    if strong.category < COMPLEX and weak.category == COMPLEX:
         if strong in _FLOAT8:
             raise DtypeError(f"Unknown Complex ScalarType for {strong.title}")
-        return complex_of(strong)
-    if strong.category < FLOAT and (strong.category == BOOL or weak.category >= FLOAT):
+        return weak if strong.category < FLOAT else complex_of(strong)
+    if strong.category < FLOAT and (strong.category == BOOL or weak.category == FLOAT):
         return promote(strong, weak)
     return strong
 
