@@ -30,3 +30,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write the actual output into the transcript files and README.md; read the diff",
     )
+    parser.addoption(
+        "--cases",
+        type=int,
+        default=5000,
+        help="how many random cases a comparison of layout rules with PyTorch draws",
+    )
