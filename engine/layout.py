@@ -60,7 +60,7 @@ class Layout:
     """
 
     __slots__ = (
-        "_dense", "contiguous", "memo", "ndim", "numel", "overlaps", "plain", "shape", "size",
+        "_dense", "contiguous", "indexed", "memo", "ndim", "numel", "overlaps", "plain", "shape", "size",
         "strides",
     )  # fmt: skip
 
@@ -79,6 +79,8 @@ class Layout:
             stride == 0 and size > 1 for size, stride in zip(shape, strides, strict=True)
         )
         self.memo: dict[Any, Any] = {}
+        # The plans of indices, by the one module that makes them.
+        self.indexed: dict[Any, Any] | None = None
         self._dense: bool | None = None
 
     @property

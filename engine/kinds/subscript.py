@@ -110,10 +110,13 @@ def _cache_key(index: Any) -> Any:
         return tuple(parts)
     if kind is slice:
         start, stop, step = index.start, index.stop, index.step
-        for bound in (start, stop, step):
-            if bound is not None and bound.__class__ is not int:
-                return None
-        return (slice, start, stop, step)
+        if (
+            (start is None or start.__class__ is int)
+            and (stop is None or stop.__class__ is int)
+            and (step is None or step.__class__ is int)
+        ):
+            return (slice, start, stop, step)
+        return None
     if index is Ellipsis:
         return Ellipsis
     return None
@@ -121,9 +124,9 @@ def _cache_key(index: Any) -> Any:
 
 def plan_of(x: Tensor, index: Any) -> Plan:
     """The plan for ``x[index]``. Raises what PyTorch raises for an index that does not fit."""
-    memo = x.layout.memo.get("[]")
+    memo = x.layout.indexed
     if memo is None:
-        memo = x.layout.memo["[]"] = {}
+        memo = x.layout.indexed = {}
     key = (None,) if index is None else _cache_key(index)
     if key is None:
         return _make(x.layout, index)
