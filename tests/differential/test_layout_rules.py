@@ -1,4 +1,4 @@
-"""The stride rules and type promotion against PyTorch, on random cases (`--cases`) and all pairs."""
+"""Stride rules and promotion against PyTorch: random cases (`--cases`), all pairs of dtypes."""
 
 from __future__ import annotations
 
