@@ -1,197 +1,42 @@
-"""All operations, one module per family; importing this enters them in the registry."""
+"""All operations, one module per family; a family is imported when one of its names is asked for.
+
+``index`` says which module defines a name; it is generated (scripts/generate) and a test holds it
+to the truth.
+"""
 
 from __future__ import annotations
 
 from engine import operators, registry
-from engine.ops import (
-    activation,
-    adaptive_pooling,
-    arithmetic,
-    attention,
-    autograd,
-    autograd_functional,
-    batching,
-    bitwise,
-    building,
-    classification,
-    comparison,
-    complex_parts,
-    conversion,
-    convolution,
-    copying,
-    correlation,
-    creation,
-    cumulative,
-    decompositions,
-    distances,
-    division,
-    dropout,
-    embedding,
-    exchange,
-    exponential,
-    extrema,
-    factors,
-    finite_differences,
-    function_transforms,
-    functional_activation,
-    gathering,
-    geometry,
-    grad_modes,
-    graph,
-    grids,
-    histograms,
-    indexing,
-    initialising,
-    joining,
-    learning_rates,
-    least_squares,
-    linear,
-    losses,
-    mapping,
-    margin_losses,
-    masking,
-    matrix,
-    matrix_functions,
-    matrix_norms,
-    normalisation,
-    norms,
-    optimisers,
-    order_statistics,
-    padding,
-    parameters,
-    pooling,
-    powers,
-    probability_losses,
-    products,
-    random,
-    ranges,
-    rarer_optimisers,
-    reading,
-    rearranging,
-    reducing_scatter,
-    reductions,
-    reflections,
-    resampling,
-    rounding,
-    scatter,
-    scattering,
-    searching,
-    settings,
-    shaping,
-    signs,
-    softmax,
-    solving,
-    sorting,
-    special_functions,
-    special_polynomials,
-    splitting,
-    statistics,
-    summation,
-    symmetric_factors,
-    trigonometry,
-    unfolding,
-    view_copies,
-    view_scatters,
-    views,
-    windows,
-)
+from engine.ops import index
 
-__all__ = [
-    "activation",
-    "adaptive_pooling",
-    "arithmetic",
-    "attention",
-    "autograd",
-    "autograd_functional",
-    "batching",
-    "bitwise",
-    "building",
-    "classification",
-    "comparison",
-    "complex_parts",
-    "conversion",
-    "convolution",
-    "copying",
-    "correlation",
-    "creation",
-    "cumulative",
-    "decompositions",
-    "distances",
-    "division",
-    "dropout",
-    "embedding",
-    "exchange",
-    "exponential",
-    "extrema",
-    "factors",
-    "finite_differences",
-    "function_transforms",
-    "functional_activation",
-    "gathering",
-    "geometry",
-    "grad_modes",
-    "graph",
-    "grids",
-    "histograms",
-    "indexing",
-    "initialising",
-    "joining",
-    "learning_rates",
-    "least_squares",
-    "linear",
-    "losses",
-    "mapping",
-    "margin_losses",
-    "masking",
-    "matrix",
-    "matrix_functions",
-    "matrix_norms",
-    "normalisation",
-    "norms",
-    "optimisers",
-    "order_statistics",
-    "padding",
-    "parameters",
-    "pooling",
-    "powers",
-    "probability_losses",
-    "products",
-    "random",
-    "ranges",
-    "rarer_optimisers",
-    "reading",
-    "rearranging",
-    "reducing_scatter",
-    "reductions",
-    "reflections",
-    "resampling",
-    "rounding",
-    "scatter",
-    "scattering",
-    "searching",
-    "settings",
-    "shaping",
-    "signs",
-    "softmax",
-    "solving",
-    "sorting",
-    "special_functions",
-    "special_polynomials",
-    "splitting",
-    "statistics",
-    "summation",
-    "symmetric_factors",
-    "trigonometry",
-    "unfolding",
-    "view_copies",
-    "view_scatters",
-    "views",
-    "windows",
-]
+_TABLES = {
+    table: {
+        name: module for module, names in listed.items() for name in names.split()
+    }
+    for table, listed in (
+        ("FUNCTIONS", index.FUNCTIONS),
+        ("METHODS", index.METHODS),
+        ("ATTRIBUTES", index.ATTRIBUTES),
+        ("OPS", index.OPS),
+    )
+}
 
-registry.install()
-operators.install()
+
+def load(table: str, name: str) -> bool:
+    """Import the module that defines ``name``; whether there is one."""
+    module = _TABLES[table].get(name)
+    if module is None:
+        return False
+    __import__(f"engine.ops.{module}")
+    return True
 
 
 def load_all() -> None:
     """Import every family, for those who need all records."""
+    for module in {m for table in _TABLES.values() for m in table.values()}:
+        __import__(f"engine.ops.{module}")
+
+
+registry.use_loader(load)
+registry.install(_TABLES["METHODS"], _TABLES["ATTRIBUTES"])
+operators.install()
