@@ -44,12 +44,15 @@ def check_square(name: str, t: Tensor, what: str = "A") -> None:
         )
 
 
-def check_float(name: str, dtype: DType, low: bool = False) -> None:
-    """Refuse integers, and the low-precision types unless ``low``."""
+def check_float(name: str, dtype: DType, low: bool = False, stub: str = "") -> None:
+    """Refuse integers, and the low-precision types unless ``low``; with ``stub`` these are refused
+    by the kernel of that name."""
     if dtype.category < dtypes.FLOAT:
         raise DtypeError(
             f"{name}: Expected a floating point or complex tensor as input. Got {dtype.title}"
         )
+    if stub:
+        check_kernel(stub, dtype)
     if dtype.low and not low:
         raise DtypeError(f"{name}: Low precision dtypes not supported. Got {dtype.title}")
 

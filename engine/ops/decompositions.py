@@ -8,7 +8,13 @@ from engine import dtypes, matrices
 from engine import layout as layouts
 from engine.errors import DtypeNotImplementedError, LinAlgError, TensorRuntimeError
 from engine.kinds import composite, kernel, made
-from engine.matrices import check_float, check_matrix, check_square, column_major
+from engine.matrices import (
+    check_float,
+    check_kernel,
+    check_matrix,
+    check_square,
+    column_major,
+)
 from engine.registry import F, functions
 from engine.return_types import named
 
@@ -71,7 +77,9 @@ def _not_positive(name: str, shape: tuple[int, ...], info: Any) -> None:
 
 def _checked_factor(name: str, t: Tensor, upper: bool) -> Made:
     check_square(name, t)
-    check_float(name, t.dtype)
+    if name == "cholesky":
+        check_kernel("cholesky_cpu", t.dtype)
+    check_float(name, t.dtype, stub="cholesky_cpu")
 
     def run(xp: Any) -> Any:
         y, info = _factor(xp, t.array, upper)
@@ -121,8 +129,8 @@ def cholesky(input: Tensor, upper: bool = False) -> Made:
 )
 def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> Any:
     """The Cholesky factor and, instead of an error, the order of the minor at fault."""
-    check_square("linalg.cholesky_ex", A)
-    check_float("linalg.cholesky_ex", A.dtype)
+    check_square("linalg.cholesky", A)
+    check_float("linalg.cholesky", A.dtype, stub="cholesky_cpu")
     shape = A.layout.shape
 
     def run(xp: Any) -> Any:
@@ -233,7 +241,9 @@ def _eigenvalues_gradient(g: Any, y: Any, A_dtype: DType) -> Tensor:
 def eig(A: Tensor) -> Any:
     """Eigenvalues and eigenvectors of any square matrix, always complex, in no special order."""
     check_square("linalg.eig", A)
-    check_float("linalg.eig", A.dtype)
+    if A.dtype.category < dtypes.FLOAT:
+        raise TensorRuntimeError(f"Unknown Complex ScalarType for {A.dtype.title}")
+    check_kernel("linalg_eig_out_cpu", A.dtype)
     shape = A.layout.shape
     final = dtypes.complex_of(A.dtype)
 
@@ -341,7 +351,7 @@ def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> 
     """A = U diag(S) Vh with singular values descending; columns are unique up to a factor of
     size 1. ``full_matrices`` false gives only the columns that S has values for."""
     check_matrix("linalg.svd", A)
-    check_float("linalg.svd", A.dtype)
+    check_float("linalg.svd", A.dtype, stub="linalg_svd_cpu")
     if driver is not None:
         raise TensorRuntimeError(
             "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with "
@@ -444,7 +454,7 @@ def qr(A: Tensor, mode: str = "reduced") -> Any:
     """A = Q R with orthonormal columns in Q and R upper triangular; mode "reduced", "complete" or
     "r" (Q is left empty)."""
     check_matrix("linalg.qr", A)
-    check_float("linalg.qr", A.dtype)
+    check_float("linalg.qr", A.dtype, stub="geqrf_cpu")
     if mode not in ("reduced", "complete", "r"):
         raise TensorRuntimeError(
             f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), "

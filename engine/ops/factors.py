@@ -316,7 +316,7 @@ def _solve_shape(LU: Tensor, B: Tensor, left: bool) -> tuple[int, ...]:
     check_same(name, LU, B, "LU")
     check_square(name, LU, "LU")
     check_matrix(name, B, "B")
-    check_float(name, LU.dtype)
+    check_float(f"torch.{name}", LU.dtype, stub=f"{name}_cpu")
     p, q = LU.layout.shape, B.layout.shape
     if p[-1] != (q[-2] if left else q[-1]):
         raise TensorRuntimeError(

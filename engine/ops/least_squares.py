@@ -8,7 +8,6 @@ from engine import dtypes
 from engine import layout as layouts
 from engine.errors import DtypeError, TensorRuntimeError
 from engine.kinds import composite, kernel, made
-from engine.matrices import check_float
 from engine.registry import functions
 from engine.tensor import kind_of
 
@@ -85,12 +84,11 @@ def pinv(
 ) -> Made:
     """The pseudo-inverse: singular values up to the larger of ``atol`` and ``rtol`` times the
     largest count as zero."""
-    if input.ndim < 2 or input.dtype.category < dtypes.FLOAT:
+    if input.ndim < 2 or input.dtype.category < dtypes.FLOAT or input.dtype.low:
         raise DtypeError(
             f"linalg.pinv({input.dtype.title}{{{list(input.layout.shape)}}}): expected a tensor "
             "with 2 or more dimensions of float, double, cfloat or cdouble types"
         )
-    check_float("linalg.svd", input.dtype)
     *lead, m, n = input.layout.shape
     if hermitian and m != n:
         raise TensorRuntimeError(
@@ -229,7 +227,8 @@ def lstsq(input: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None = N
             f"{name}: Expected input and other to have the same dtype, but got "
             f"input's dtype {input.dtype.title} and other's dtype {B.dtype.title}"
         )
-    check_float("linalg.lstsq", input.dtype)
+    if input.dtype.category < dtypes.FLOAT or input.dtype.low:
+        raise TensorRuntimeError("This function doesn't handle types other than float and double")
     vector = _is_vector(input, B)
     *lead, m, n = input.layout.shape
     rows = B.layout.shape[-1] if vector or B.ndim == 1 else B.layout.shape[-2]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.errors import TensorRuntimeError
 from engine.kinds import composite, kernel, made
-from engine.matrices import check_float, check_kernel, column_major
+from engine.matrices import check_kernel, column_major
 from engine.registry import F, functions
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def geqrf(input: Tensor) -> Any:
     """R above the diagonal and the Householder vectors below it, with their factors."""
     if input.ndim < 2:
         raise TensorRuntimeError("torch.geqrf: input must have at least 2 dimensions.")
-    check_float("torch.geqrf", input.dtype)
+    check_kernel("geqrf_cpu", input.dtype)
     *lead, m, n = input.layout.shape
     k = min(m, n)
 

@@ -8,7 +8,14 @@ from engine import dtypes, matrices
 from engine import layout as layouts
 from engine.errors import DtypeNotImplementedError, LinAlgError, TensorRuntimeError
 from engine.kinds import composite, kernel, made
-from engine.matrices import check_float, check_matrix, check_same, check_square, column_major
+from engine.matrices import (
+    check_float,
+    check_kernel,
+    check_matrix,
+    check_same,
+    check_square,
+    column_major,
+)
 from engine.modes import state
 from engine.registry import F, functions
 from engine.return_types import named
@@ -28,9 +35,7 @@ def _linalg(name: str) -> Any:
 
 def _check_determinant(name: str, t: Tensor) -> None:
     check_square(name, t)
-    check_float(name, t.dtype, low=True)
-    if t.dtype.low:
-        raise DtypeNotImplementedError(f"\"lu_cpu\" not implemented for '{t.dtype.title}'")
+    check_float(name, t.dtype, stub="lu_cpu" if name == "linalg.det" else "")
 
 
 def _det_gradient(g: Tensor, y: Tensor, A: Tensor) -> Tensor:
@@ -263,7 +268,7 @@ def _solved(
 
 def _system(name: str, A: Tensor, B: Tensor, left: bool) -> tuple[bool, Any]:
     check_square("linalg.solve", A)
-    check_float("linalg.solve", A.dtype)
+    check_float("linalg.solve", A.dtype, stub="lu_cpu")
     check_same("linalg.solve", A, B)
     vector = _is_vector(A, B)
     if not vector:
@@ -354,7 +359,7 @@ def solve_triangular(
     check_same(name, A, B)
     check_square(name, A)
     check_matrix(name, B, "B")
-    check_float(name, A.dtype)
+    check_kernel("triangular_solve_cpu", A.dtype)
     shape = _check_system(name, A, B, left, False)
 
     def run(xp: Any) -> Any:

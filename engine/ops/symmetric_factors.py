@@ -27,7 +27,7 @@ def _routine(array: Any, task: str, hermitian: bool) -> Any:
 def _factored(t: Tensor, hermitian: bool) -> tuple[Made, Made, Made]:
     name = "torch.linalg.ldl_factor_ex"
     check_square(name, t)
-    check_float(name, t.dtype)
+    check_float(name, t.dtype, stub="ldl_factor_kernel_cpu")
     shape = tuple(t.layout.shape)
 
     def run(xp: Any) -> Any:
@@ -98,7 +98,7 @@ def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False)
             f"{name}: Expected LD and B to have the same dtype, but found LD of type "
             f"{LD.dtype.title} and B of type {B.dtype.title} instead"
         )
-    check_float(name, LD.dtype)
+    check_float(name, LD.dtype, stub="ldl_solve_kernel_cpu")
     lead = layouts.broadcast_shapes(p[:-2], q[:-2])
 
     def run(xp: Any) -> Any:
