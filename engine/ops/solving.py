@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine import dtypes, matrices
 from engine import layout as layouts
-from engine.errors import DtypeNotImplementedError, LinAlgError, TensorRuntimeError
+from engine.errors import LinAlgError, TensorRuntimeError
 from engine.kinds import composite, kernel, made
 from engine.matrices import (
     check_float,
