@@ -12,7 +12,7 @@ from engine.foreign import exchange
 from engine.hooks import HookHandle
 from engine.kinds.creation import check_differentiable
 from engine.modes import warn
-from engine.registry import attribute, function, method
+from engine.registry import F, attribute, function, method
 from engine.signature import bind, parameters_of
 from engine.storage import UNTRACKED, Version
 from engine.tensor import Autograd, Tensor, alias
@@ -152,17 +152,20 @@ def grad_of(*args: Any, **kwargs: Any) -> tuple[Tensor | None, ...]:
         return _batched(roots, wanted, _per_root(given, len(roots)), create, unused, materialize)
     start = _starting_gradients(roots, _per_root(given, len(roots)))
     retain = create if retain is None else retain
-    found = passes.run(
-        roots, start, retain=retain, create=create, inputs=wanted, accumulate=False
-    )
-    return _checked(found, wanted, unused or materialize, materialize)
+    found = passes.run(roots, start, retain=retain, create=create, inputs=wanted, accumulate=False)
+    return _checked(found, wanted, bool(unused), materialize, create)
 
 
 def _checked(
-    found: Sequence[Tensor | None], wanted: Sequence[Tensor], unused: bool, materialize: bool
+    found: Sequence[Tensor | None],
+    wanted: Sequence[Tensor],
+    unused: bool,
+    materialize: bool,
+    create: bool,
 ) -> tuple[Tensor | None, ...]:
+    """The gradients found, those missing refused or made zeros."""
     for at, g in enumerate(found):
-        if g is None and not unused:
+        if g is None and not unused and not materialize:
             raise AutogradError(
                 f"The differentiated Tensor at index {at} appears to not have been used in the "
                 "graph. Set allow_unused=True if this is the desired behavior."
@@ -170,7 +173,7 @@ def _checked(
     if not materialize:
         return tuple(found)
     return tuple(
-        t.new_zeros(t.layout.shape) if g is None else g
+        F.zeros_like(t, requires_grad=create) if g is None else g
         for t, g in zip(wanted, found, strict=True)
     )
 
@@ -184,8 +187,6 @@ def _batched(
     materialize: bool,
 ) -> tuple[Tensor | None, ...]:
     """``is_grads_batched``: one pass per index of the gradients' first dimension, stacked."""
-    from engine.registry import F
-
     count = next(g.layout.shape[0] for g in given if g is not None)
     rows = []
     for i in range(count):
@@ -198,7 +199,7 @@ def _batched(
             inputs=wanted,
             accumulate=False,
         )
-        rows.append(_checked(found, wanted, bool(unused) or materialize, materialize))
+        rows.append(_checked(found, wanted, bool(unused), materialize, create))
     return tuple(
         None if parts[0] is None else F.stack(list(parts)) for parts in zip(*rows, strict=True)
     )
@@ -301,9 +302,7 @@ def _check_grad(x: Tensor, value: Any) -> None:
             "they match."
         )
     if value.layout.shape != x.layout.shape:
-        raise TensorRuntimeError(
-            "assigned grad has data of a different size"
-        )
+        raise TensorRuntimeError("assigned grad has data of a different size")
 
 
 def _cpp(x: Tensor) -> str:
@@ -386,9 +385,7 @@ def _hooks_of(x: Tensor) -> dict[int, Any]:
 def register_post_accumulate_grad_hook(x: Tensor, hook: Callable[[Tensor], None]) -> HookHandle:
     """Call ``hook`` with the leaf after its gradient was added to."""
     if tape.node_of(x) is not None:
-        raise AutogradError(
-            "post accumulate grad hooks cannot be registered on non-leaf tensors"
-        )
+        raise AutogradError("post accumulate grad hooks cannot be registered on non-leaf tensors")
     if not tape.requires_grad(x) or x.ag is None:
         raise AutogradError("cannot register a hook on a tensor that doesn't require gradient")
     if x.ag.after is None:
@@ -398,9 +395,7 @@ def register_post_accumulate_grad_hook(x: Tensor, hook: Callable[[Tensor], None]
 
 def _set_data(x: Tensor, value: Tensor) -> None:
     if not isinstance(value, Tensor):
-        raise TensorTypeError(
-            f"Variable data has to be a tensor, but got {type(value).__name__}"
-        )
+        raise TensorTypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
     if x.dtype is not value.dtype and tape.requires_grad(x):
         check_differentiable(value.dtype)
     x.kind, x.layout, x.offset = value.kind, value.layout, value.offset

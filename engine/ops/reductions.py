@@ -290,8 +290,7 @@ def _log_sum(xp: Any, x: Any, axes: Any) -> Any:
 
 def _log_sum_gradient(g: Tensor, y: Tensor, input: Tensor, dim: Any, keepdim: bool) -> Any:
     shape = input.layout.shape
-    shift = spread(y, shape, dim, keepdim)
-    share = (input - shift.masked_fill(shift == -float("inf"), 0)).exp()
+    share = (input - spread(y, shape, dim, keepdim)).exp()
     return spread(g, shape, dim, keepdim) * conj(share)
 
 
