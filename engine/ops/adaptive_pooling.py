@@ -170,7 +170,7 @@ def _largest(xp: Any, x: Any, wanted: tuple[int, ...]) -> tuple[Any, Any]:
     """The largest element of each region and its place in the flat sizes."""
     dims = len(wanted)
     sizes = x.shape[x.ndim - dims :]
-    flat = x.reshape((-1, *sizes))
+    flat = x.reshape((_count(x.shape[: x.ndim - dims]), *sizes))
     out = (*x.shape[: x.ndim - dims], *wanted)
     values = xp.zeros((flat.shape[0], *wanted), x.dtype)
     indices = xp.zeros((flat.shape[0], *wanted), "int64")
@@ -181,8 +181,8 @@ def _largest(xp: Any, x: Any, wanted: tuple[int, ...]) -> tuple[Any, Any]:
     numbers = xp.arange(count, dtype="int64").reshape(sizes)
     for spot in _spots(wanted):
         region = tuple([slice(*bounds[d][spot[d]]) for d in range(dims)])
-        part = flat[(slice(None), *region)].reshape((flat.shape[0], -1))
         where = numbers[region].reshape(-1)
+        part = flat[(slice(None), *region)].reshape((flat.shape[0], where.size))
         index = part.argmax(axis=1)
         nan = xp.isnan(part)
         last = nan.shape[1] - 1 - nan[:, ::-1].argmax(axis=1)
@@ -341,7 +341,8 @@ def _unpool(dims: int) -> None:
             count *= n
 
         def run(xp: Any) -> Any:
-            places = indices.array.reshape((-1, _count(shape[len(shape) - dims :])))
+            at = len(shape) - dims
+            places = indices.array.reshape((_count(shape[:at]), _count(shape[at:])))
             wrong = (places < 0) | (places >= count)
             if wrong.any():
                 raise TensorRuntimeError(

@@ -135,6 +135,10 @@ def _takes_flash(
     method=False,
     out=False,
     example="nn.functional.scaled_dot_product_attention(ones(1, 2), eye(2), eye(2))",
+    samples=(
+        "nn.functional.scaled_dot_product_attention(ones(1, 1, 3, 2), ones(1, 1, 3, 2), "
+        "arange(6.).reshape(1, 1, 3, 2), is_causal=True)",
+    ),
 )
 def scaled_dot_product_attention(
     query: Tensor,

@@ -238,7 +238,19 @@ def pad(input: Tensor, pad: Shape, mode: str = "constant", value: float | None =
     )
 
 
-@functional(name="pad", example="nn.functional.pad(tensor([1., 2.]), (1, 2))")
+@functional(
+    name="pad",
+    example="nn.functional.pad(tensor([1., 2.]), (1, 2))",
+    samples=(
+        "nn.functional.pad(arange(4.).reshape(1, 1, 4), (1, 2), mode='reflect')",
+        "nn.functional.pad(arange(4.).reshape(1, 1, 4), (1, 2), mode='replicate')",
+        "nn.functional.pad(arange(4.).reshape(1, 1, 4), (1, 2), mode='circular')",
+        "nn.functional.pad(arange(9.).reshape(1, 1, 3, 3), (1, 2, 0, 1), mode='reflect')",
+        "nn.functional.pad(arange(9.).reshape(1, 1, 3, 3), (1, 2, 0, 1), mode='replicate')",
+        "nn.functional.pad(arange(8.).reshape(1, 1, 2, 2, 2), (1,) * 6, mode='reflect')",
+        "nn.functional.pad(arange(8.).reshape(1, 1, 2, 2, 2), (1,) * 6, mode='replicate')",
+    ),
+)
 def _pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
     """Padded at the ends of dimensions; ``pad`` lists before and after from the last one on.
 

@@ -115,7 +115,7 @@ def _framed(
 ) -> Any:
     """``x`` as (n, c, *sizes) with just the border that the windows of ``shape`` reach into."""
     dims = len(kernel_)
-    flat = x.reshape((-1, 1, *x.shape[-dims:]))
+    flat = x.reshape((_product(x.shape[:-dims]), 1, *x.shape[-dims:]))
     after = [
         (o - 1) * s + d * (k - 1) + 1 - n - p
         for o, s, d, k, n, p in zip(
@@ -151,8 +151,8 @@ def _picked(
     seen = windows(xp, frame, kernel_, stride, dilation)
     where = windows(xp, numbered, kernel_, stride, dilation)
     spots = seen.shape[2 : 2 + dims]
-    seen = seen.reshape((*seen.shape[:1], *spots, -1))
-    where = where.reshape((1, *spots, -1))
+    seen = seen.reshape((*seen.shape[:1], *spots, _product(kernel_)))
+    where = where.reshape((1, *spots, _product(kernel_)))
     index = seen.argmax(axis=-1)
     if x.dtype.kind == "f":
         nan = xp.isnan(seen)

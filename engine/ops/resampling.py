@@ -316,7 +316,25 @@ def _check_mode(input: Any, mode: str) -> None:
     )
 
 
-@functional(example="nn.functional.interpolate(ones(1, 1, 2, 2), scale_factor=2)")
+@functional(
+    example="nn.functional.interpolate(ones(1, 1, 2, 2), scale_factor=2)",
+    samples=tuple(
+        f"nn.functional.interpolate(arange({2**n}.).reshape({(1, 1, *(2,) * n)}), size=3, {rest})"
+        for n, rest in (
+            (1, "mode='nearest'"),
+            (1, "mode='nearest-exact'"),
+            (2, "mode='nearest-exact'"),
+            (3, "mode='nearest'"),
+            (3, "mode='nearest-exact'"),
+            (1, "mode='linear'"),
+            (3, "mode='trilinear', align_corners=True"),
+            (2, "mode='bicubic'"),
+            (2, "mode='bilinear', antialias=True"),
+            (2, "mode='bicubic', antialias=True"),
+            (2, "mode='lanczos', antialias=True"),
+        )
+    ),
+)
 def interpolate(
     input: Any,
     size: Any = None,

@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 _INTERNAL: dict[str, Any] = {"function": False, "method": False, "out": False}
 
 
+def _inner(lead: list[int], order: tuple[int, ...]) -> tuple[int, ...]:
+    """The dimensions after the leading ones in another order."""
+    n = len(lead)
+    return (*range(n), *(n + d for d in order))
+
+
 def _pair(value: Any) -> Any:
     return value if isinstance(value, (tuple, list)) else (value, value)
 
@@ -231,8 +237,8 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Made:
     shape = (*lead, c // (r * r), h * r, w * r)
 
     def run(xp: Any) -> Any:
-        x = input.array.reshape((-1, c // (r * r), r, r, h, w))
-        return x.transpose((0, 1, 4, 2, 5, 3)).reshape(shape)
+        x = input.array.reshape((*lead, c // (r * r), r, r, h, w))
+        return x.transpose(_inner(lead, (0, 3, 1, 4, 2))).reshape(shape)
 
     return made(input.dtype, kept_format(shape, input.layout), run)
 
@@ -258,8 +264,8 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Made:
     shape = (*lead, c * r * r, h // r, w // r)
 
     def run(xp: Any) -> Any:
-        x = input.array.reshape((-1, c, h // r, r, w // r, r))
-        return x.transpose((0, 1, 3, 5, 2, 4)).reshape(shape)
+        x = input.array.reshape((*lead, c, h // r, r, w // r, r))
+        return x.transpose(_inner(lead, (0, 2, 4, 1, 3))).reshape(shape)
 
     return made(input.dtype, kept_format(shape, input.layout), run)
 
@@ -281,7 +287,7 @@ def _shuffled(input: Tensor, groups: int) -> Made:
         )
 
     def run(xp: Any) -> Any:
-        x = input.array.reshape((shape[0], groups, shape[1] // groups, -1))
+        x = input.array.reshape((shape[0], groups, shape[1] // groups, *shape[2:]))
         return x.swapaxes(1, 2).reshape(shape)
 
     return made(input.dtype, kept_format(shape, input.layout), run)
