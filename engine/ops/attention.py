@@ -55,7 +55,8 @@ def _bias(mask: Tensor | None, causal: bool, query: Tensor, key: Tensor) -> Any:
 
 
 def _scale(query: Tensor, scale: float | None) -> float:
-    return float(query.layout.shape[-1]) ** -0.5 if scale is None else scale
+    width = query.layout.shape[-1]
+    return scale if scale is not None else float(width) ** -0.5 if width else float("inf")
 
 
 def _gradients(

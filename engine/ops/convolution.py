@@ -268,6 +268,8 @@ def _check_shapes(
     input: Tensor, weight: Tensor, bias: Tensor | None, transposed: bool, groups: int
 ) -> None:
     kernel, sizes = weight.layout.shape, input.layout.shape
+    if len(kernel) < 3:
+        raise TensorRuntimeError("weight should have at least three dimensions")
     if groups <= 0:
         raise TensorRuntimeError("non-positive groups is not supported")
     if kernel[0] < groups:

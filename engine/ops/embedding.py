@@ -146,6 +146,7 @@ def _embedding(
     name="nn.functional.one_hot",
     method=False,
     out=False,
+    data_dependent=True,
     example="nn.functional.one_hot(tensor([0, 2, 1]))",
 )
 def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:

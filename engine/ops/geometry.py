@@ -6,7 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from engine import layout as layouts
 from engine import tape
-from engine.errors import TensorRuntimeError, TensorTypeError, TensorValueError
+from engine.errors import (
+    TensorIndexError,
+    TensorRuntimeError,
+    TensorTypeError,
+    TensorValueError,
+)
 from engine.layout import wrap_dim
 from engine.registry import attribute, function, method
 from engine.storage import allocate
@@ -19,13 +24,19 @@ if TYPE_CHECKING:
 @method("size")
 def size(x: Tensor, dim: int | None = None) -> Any:
     """The shape, or the size of one dimension."""
-    return x.layout.size if dim is None else x.layout.shape[wrap_dim(dim, x.layout.ndim)]
+    return x.layout.size if dim is None else x.layout.shape[_dim_of(x, dim)]
 
 
 @method("stride")
 def stride(x: Tensor, dim: int | None = None) -> Any:
     """The strides in elements, or that of one dimension."""
-    return x.layout.strides if dim is None else x.layout.strides[wrap_dim(dim, x.layout.ndim)]
+    return x.layout.strides if dim is None else x.layout.strides[_dim_of(x, dim)]
+
+
+def _dim_of(x: Tensor, dim: int) -> int:
+    if x.layout.ndim == 0:
+        raise TensorIndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    return wrap_dim(dim, x.layout.ndim)
 
 
 @method("dim", "ndimension")

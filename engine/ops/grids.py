@@ -164,7 +164,7 @@ def _gradients(
 
 def _check(input: Tensor, grid: Tensor, dims: int) -> None:
     shape, points = input.layout.shape, grid.layout.shape
-    if shape[0] != points[0]:
+    if input.size(0) != grid.size(0):
         raise TensorRuntimeError(
             "grid_sampler(): expected grid and input to have same batch size, but got input with "
             f"sizes {list(shape)} and grid with sizes {list(points)}"
@@ -196,7 +196,7 @@ def _sampler(dims: int) -> None:
             raise DtypeError(
                 f"expected scalar type {input.dtype.title} but found {grid.dtype.title}"
             )
-        shape = (*input.layout.shape[:2], *grid.layout.shape[1:-1])
+        shape = (input.size(0), input.size(1), *grid.layout.shape[1:-1])
 
         def run(xp: Any) -> Any:
             if 0 in shape:
@@ -312,7 +312,7 @@ def _grid_gradients(g: Tensor, theta: Tensor, size: Any, align_corners: bool) ->
 def affine_grid_generator(theta: Tensor, size: Any, align_corners: bool) -> Made:
     """The points that an affine map takes a regular grid to."""
     n, _, *sizes = size
-    if theta.layout.shape[0] != n:
+    if theta.size(0) != n:
         cells = 1
         for s in sizes:
             cells *= s

@@ -147,7 +147,7 @@ def multilabel_soft_margin_loss(
     losses = -(target * F.logsigmoid(input) + (1 - target) * F.logsigmoid(-input))
     if weight is not None:
         losses = losses * weight
-    classes = input.size(input.dim() - 1)
+    classes = input.size(-1)
     return reduced(losses.sum(dim=input.dim() - 1) / classes, number)
 
 

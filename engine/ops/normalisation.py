@@ -472,7 +472,7 @@ def instance_norm(
             "Expected running_mean and running_var to be defined when use_input_stats is false"
         )
     shape = input.layout.shape
-    batch, channels = shape[0], shape[1]
+    batch, channels = input.size(0), input.size(1)
     repeated = [
         None if t is None else t.repeat(batch) for t in (weight, bias, running_mean, running_var)
     ]

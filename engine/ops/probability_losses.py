@@ -289,7 +289,10 @@ def _poisson_nll_loss(
     )
 
 
-@functional(example="nn.functional.gaussian_nll_loss(tensor([0.5]), tensor([2.]), tensor([1.]))")
+@functional(
+    data_dependent=True,
+    example="nn.functional.gaussian_nll_loss(tensor([0.5]), tensor([2.]), tensor([1.]))",
+)
 def gaussian_nll_loss(
     input: Any,
     target: Any,
