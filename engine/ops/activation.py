@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from engine import layout as layouts
-from engine.dtypes import BOOL, COMPLEX, DType
+from engine.dtypes import BOOL, COMPLEX, DType, float32
 from engine.errors import DtypeError, TensorNotImplementedError, TensorRuntimeError
 from engine.kinds import DEFAULT, composite, kernel, made, pointwise, working
 from engine.kinds.conjugate import conj
@@ -37,7 +37,7 @@ def _elu(xp: Any, x: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
 
 def _elu_slope(g: Tensor, input: Tensor, alpha: Any, scale: Any, input_scale: Any) -> Tensor:
     steep = g * ((input * input_scale).exp() * (alpha * scale * input_scale))
-    return F.where(input > 0, g * scale, steep)  # type: ignore[no-any-return]
+    return F.where(input > 0, g * scale, steep)
 
 
 @pointwise(name="nn.elu", kernel=_elu, vjp=_elu_slope, takes="f", **_KERNEL)
@@ -120,7 +120,7 @@ def gelu(input: Tensor, *, approximate: str = "none") -> Tensor:
 
 def _silu_slope(g: Tensor, input: Tensor) -> Tensor:
     s = input.sigmoid()
-    return g * conj(s * (1 + input * (1 - s)))  # type: ignore[no-any-return]
+    return g * conj(s * (1 + input * (1 - s)))
 
 
 @pointwise(
@@ -136,7 +136,7 @@ def silu(input: Tensor) -> Tensor:
 
 def _mish_slope(g: Tensor, input: Tensor) -> Tensor:
     t = F.softplus(input).tanh()
-    return g * (t + input * input.sigmoid() * (1 - t * t))  # type: ignore[no-any-return]
+    return g * (t + input * input.sigmoid() * (1 - t * t))
 
 
 @pointwise(
@@ -157,8 +157,11 @@ def _bent(xp: Any, x: Any) -> Any:
 
 
 def _hardswish_slope(g: Tensor, input: Tensor) -> Tensor:
+    if input.dtype.low:
+        # In low precision the slope itself would be rounded.
+        g, input = g.to(float32), input.to(float32)
     middle = F.where(input < 3, g * (input / 3 + 0.5), g)
-    return F.where(input <= -3, 0.0, middle)  # type: ignore[no-any-return]
+    return F.where(input <= -3, 0.0, middle)
 
 
 @pointwise(
@@ -248,7 +251,7 @@ def _softplus(xp: Any, x: Any, beta: Any, threshold: Any) -> Any:
 
 def _softplus_slope(g: Tensor, input: Tensor, beta: Any, threshold: Any) -> Tensor:
     scaled = input * beta
-    return F.where(scaled > threshold, g, g * scaled.sigmoid())  # type: ignore[no-any-return]
+    return F.where(scaled > threshold, g, g * scaled.sigmoid())
 
 
 @pointwise(
@@ -275,7 +278,7 @@ def _softshrink(xp: Any, x: Any, lambd: Any) -> Any:
 
 
 def _outside(g: Tensor, input: Tensor, lambd: Any) -> Tensor:
-    return F.where((input >= -lambd) & (input <= lambd), 0.0, g)  # type: ignore[no-any-return]
+    return F.where((input >= -lambd) & (input <= lambd), 0.0, g)
 
 
 @pointwise(
@@ -318,7 +321,7 @@ def threshold(input: Tensor, threshold: Scalar, value: Scalar) -> Tensor:
 def _glu_slope(g: Tensor, input: Tensor, dim: int) -> Tensor:
     a, b = input.chunk(2, dim)
     s = b.sigmoid()
-    return F.cat((g * s, g * a * s * (1 - s)), dim)  # type: ignore[no-any-return]
+    return F.cat((g * s, g * a * s * (1 - s)), dim)
 
 
 @kernel(name="nn.glu", vjp=_glu_slope, function=False, method=False, out=False)
@@ -392,4 +395,4 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
             weight = weight.view(tuple(shape))
     elif weight.layout.ndim:
         weight = weight.view(())
-    return ops["_prelu_kernel"].function(input, weight)  # type: ignore[no-any-return]
+    return ops["_prelu_kernel"].function(input, weight)

@@ -17,6 +17,10 @@ FUNCTIONS = {
         "nn.functional.lp_pool1d nn.functional.lp_pool2d nn.functional.lp_pool3d "
         "nn.functional.max_unpool1d nn.functional.max_unpool2d nn.functional.max_unpool3d "
     ),
+    "anomaly": (
+        "autograd.detect_anomaly autograd.set_detect_anomaly is_anomaly_check_nan_enabled "
+        "is_anomaly_enabled utils.checkpoint.checkpoint "
+    ),
     "arithmetic": (
         "abs abs_ absolute add addcdiv addcmul lerp mul multiply neg neg_ negative negative_ "
         "rsub sgn sign sub subtract "
@@ -30,6 +34,9 @@ FUNCTIONS = {
     "autograd_functional": (
         "autograd.functional.hessian autograd.functional.hvp autograd.functional.jacobian "
         "autograd.functional.jvp autograd.functional.vhp autograd.functional.vjp "
+    ),
+    "bags": (
+        "embedding_bag nn.functional.embedding_bag "
     ),
     "batching": (
         "func.vmap vmap "
@@ -137,10 +144,11 @@ FUNCTIONS = {
         "enable_grad inference_mode is_grad_enabled is_inference_mode_enabled no_grad "
         "set_grad_enabled "
     ),
+    "gradient_checking": (
+        "autograd.gradcheck autograd.gradcheck.gradcheck autograd.gradgradcheck "
+    ),
     "graph": (
-        "autograd.detect_anomaly autograd.graph.get_gradient_edge "
-        "autograd.graph.increment_version autograd.set_detect_anomaly "
-        "is_anomaly_check_nan_enabled is_anomaly_enabled utils.checkpoint.checkpoint "
+        "autograd.graph.get_gradient_edge autograd.graph.increment_version "
     ),
     "grids": (
         "affine_grid_generator grid_sampler grid_sampler_2d grid_sampler_3d "
@@ -197,6 +205,11 @@ FUNCTIONS = {
     ),
     "matrix_norms": (
         "frobenius_norm linalg.cond linalg.matrix_norm linalg.norm nuclear_norm "
+    ),
+    "mixing": (
+        "bilinear conv_tbc nn.functional.bilinear nn.functional.conv_tbc "
+        "nn.functional.local_response_norm nn.functional.pdist nn.functional.rrelu "
+        "nn.functional.rrelu_ pdist rrelu rrelu_ "
     ),
     "normalisation": (
         "batch_norm group_norm instance_norm layer_norm native_layer_norm "
@@ -571,7 +584,7 @@ METHODS = {
 
 ATTRIBUTES = {
     "autograd": (
-        "_base _version data grad grad_fn is_leaf output_nr requires_grad retains_grad "
+        "_base _version data grad is_leaf output_nr requires_grad retains_grad "
     ),
     "complex_parts": (
         "imag real "
@@ -582,6 +595,9 @@ ATTRIBUTES = {
     ),
     "geometry": (
         "nbytes ndim shape "
+    ),
+    "graph": (
+        "grad_fn "
     ),
     "views": (
         "H T mH mT "
@@ -611,6 +627,9 @@ OPS = {
     ),
     "attention": (
         "nn.flash_attention nn.functional.scaled_dot_product_attention "
+    ),
+    "bags": (
+        "embedding_bag nn.embedding_bag nn.functional.embedding_bag "
     ),
     "bitwise": (
         "bitwise_and bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor "
@@ -743,6 +762,10 @@ OPS = {
     ),
     "matrix_norms": (
         "frobenius_norm linalg.cond linalg.matrix_norm linalg.norm nuclear_norm "
+    ),
+    "mixing": (
+        "bilinear conv_tbc nn.functional.local_response_norm nn.functional.rrelu "
+        "nn.rrelu_with_noise nn.trilinear pdist rrelu rrelu_ "
     ),
     "normalisation": (
         "batch_norm group_norm instance_norm layer_norm native_layer_norm nn.batch_norm "

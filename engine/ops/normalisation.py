@@ -148,7 +148,7 @@ def layer_norm(
     cudnn_enable: bool = True,
 ) -> Tensor:
     """The last dimensions brought to mean 0 and variance 1, then scaled and shifted."""
-    return ops["native_layer_norm"].function(input, normalized_shape, weight, bias, eps)[0]  # type: ignore[no-any-return]
+    return ops["native_layer_norm"].function(input, normalized_shape, weight, bias, eps)[0]
 
 
 @functional(
@@ -183,7 +183,7 @@ def rms_norm(
     y = wide * (wide.pow(2).mean(dims, keepdim=True) + small).rsqrt()
     if weight is not None:
         y = y * weight
-    return y.to(input.dtype) if y.dtype is not input.dtype else y  # type: ignore[no-any-return]
+    return y.to(input.dtype) if y.dtype is not input.dtype else y
 
 
 @functional(name="rms_norm", example="nn.functional.rms_norm(tensor([[1., 2.], [3., 5.]]), (2,))")
@@ -311,7 +311,7 @@ def batch_norm(
         dims = (0, *range(2, len(shape)))
         _follow(running_mean, x.mean(dims), momentum)
         _follow(running_var, x.var(dims), momentum)
-    return y  # type: ignore[no-any-return]
+    return y
 
 
 @functional(
@@ -357,7 +357,8 @@ def _group_gradients(
     ndim = len(shape)
     x, wide = _wide(input), _wide(g)
     scale = 1.0 if weight is None else _wide(weight).view((1, -1, *[1] * (ndim - 2)))
-    grouped = (shape[0], num_groups, -1)
+    rows = shape[0] * num_groups
+    grouped = (shape[0], num_groups, input.layout.numel // rows if rows else 0)
     to_input, _, _ = normalised_gradients(
         (wide * scale).reshape(grouped), x.reshape(grouped), None, (2,), eps, (0,)
     )
@@ -431,7 +432,7 @@ def group_norm(
                 f"{list(shape)}"
             )
     _check_mixed(input, weight, bias)
-    return ops["nn.group_norm"].function(input, num_groups, weight, bias, eps)  # type: ignore[no-any-return]
+    return ops["nn.group_norm"].function(input, num_groups, weight, bias, eps)
 
 
 @functional(name="group_norm", example="nn.functional.group_norm(arange(8.).reshape(1, 4, 2), 2)")
@@ -482,7 +483,7 @@ def instance_norm(
         if own is not None and use_input_stats:
             assert many is not None
             own.copy_(many.view((batch, channels)).mean(0))
-    return y.view(shape)  # type: ignore[no-any-return]
+    return y.view(shape)
 
 
 @functional(
