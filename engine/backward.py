@@ -269,7 +269,12 @@ def add_to_leaf(leaf: Tensor, g: Tensor, create: bool) -> None:
         ag.grad = g if create else own(g, leaf)
     elif create:
         ag.grad = held + g
-    elif held.kind is g.kind and held.layout is g.layout and held.layout.plain and g.array is not None:
+    elif (
+        held.kind is g.kind
+        and held.layout is g.layout
+        and held.layout.plain
+        and g.array is not None
+    ):
         held.array += g.array
         bump(held)
     else:
@@ -289,8 +294,9 @@ def own(g: Tensor, leaf: Tensor) -> Tensor:
         if kept and 0 not in g.layout.strides:
             return wrap(array, g.kind, g.layout)
         return wrap(array, g.kind, layouts.contiguous(g.layout.shape))
-    result = g.new_empty_strided(layout.shape, layout.strides)
-    return result.copy_(g)
+    result: Tensor = g.new_empty_strided(layout.shape, layout.strides)
+    result.copy_(g)
+    return result
 
 
 def _run_hooks(node: Node, g: Any) -> Any:
@@ -359,4 +365,6 @@ def check_root(root: Tensor, at: int) -> None:
     if root.base is not None:
         refresh(root)
     if root.ag is None or not root.ag.requires_grad:
-        raise AutogradError(f"element {at} of tensors does not require grad and does not have a grad_fn")
+        raise AutogradError(
+            f"element {at} of tensors does not require grad and does not have a grad_fn"
+        )

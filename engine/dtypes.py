@@ -90,14 +90,20 @@ int64 = _record("int64", "Long", "long", INT, 8, np.dtype(np.int64))
 uint16 = _record("uint16", "UInt16", "unsigned short", INT, 2, np.dtype(np.uint16))
 uint32 = _record("uint32", "UInt32", "unsigned int", INT, 4, np.dtype(np.uint32))
 uint64 = _record("uint64", "UInt64", "unsigned long", INT, 8, np.dtype(np.uint64))
-float8_e4m3fn = _record("float8_e4m3fn", "Float8_e4m3fn", "c10::Float8_e4m3fn", FLOAT, 1, "float8_e4m3fn")
+float8_e4m3fn = _record(
+    "float8_e4m3fn", "Float8_e4m3fn", "c10::Float8_e4m3fn", FLOAT, 1, "float8_e4m3fn"
+)
 float8_e5m2 = _record("float8_e5m2", "Float8_e5m2", "c10::Float8_e5m2", FLOAT, 1, "float8_e5m2")
 float16 = _record("float16", "Half", "c10::Half", FLOAT, 2, np.dtype(np.float16))
 bfloat16 = _record("bfloat16", "BFloat16", "c10::BFloat16", FLOAT, 2, "bfloat16")
 float32 = _record("float32", "Float", "float", FLOAT, 4, np.dtype(np.float32))
 float64 = _record("float64", "Double", "double", FLOAT, 8, np.dtype(np.float64))
-complex64 = _record("complex64", "ComplexFloat", "c10::complex<float>", COMPLEX, 8, np.dtype(np.complex64))
-complex128 = _record("complex128", "ComplexDouble", "c10::complex<double>", COMPLEX, 16, np.dtype(np.complex128))
+complex64 = _record(
+    "complex64", "ComplexFloat", "c10::complex<float>", COMPLEX, 8, np.dtype(np.complex64)
+)
+complex128 = _record(
+    "complex128", "ComplexDouble", "c10::complex<double>", COMPLEX, 16, np.dtype(np.complex128)
+)
 
 ALIASES = {
     "float": float32,

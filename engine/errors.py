@@ -258,10 +258,16 @@ class LinAlgError(TensorRuntimeError):
     code = "linalg"
 
 
+class GradcheckError(TensorRuntimeError):
+    """Derivatives that finite differences do not confirm."""
+
+    code = "gradcheck"
+
+
 def public_type(error: BaseException) -> str:
     """The name of the exception class that PyTorch's user would see."""
-    if isinstance(error, LinAlgError):
-        return "LinAlgError"
+    if isinstance(error, (LinAlgError, GradcheckError)):
+        return type(error).__name__
     if isinstance(error, EngineError):
         for base in _PUBLIC:
             if isinstance(error, base):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from engine.exposed import expose
+
 
 class HookHandle:
     """What registering a hook gives: ``remove()`` takes the hook away again."""
@@ -24,3 +26,10 @@ class HookHandle:
 
     def __repr__(self) -> str:
         return f"<torch.utils.hooks.RemovableHandle object at {id(self):#x}>"
+
+
+expose(
+    HookHandle,
+    attributes={"id": lambda handle: handle.id},
+    methods={"remove": HookHandle.remove},
+)

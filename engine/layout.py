@@ -60,8 +60,8 @@ class Layout:
     """
 
     __slots__ = (
-        "_dense", "contiguous", "indexed", "memo", "ndim", "numel", "overlaps", "plain", "shape", "size",
-        "strides",
+        "_dense", "contiguous", "indexed", "memo", "ndim", "numel", "overlaps", "plain", "shape",
+        "size", "strides",
     )  # fmt: skip
 
     def __init__(self, shape: tuple[int, ...], strides: tuple[int, ...]):
@@ -156,9 +156,7 @@ def strides_along(shape: Sequence[int], order: Sequence[int]) -> tuple[int, ...]
 
 
 def _same_order(shape: Sequence[int], strides: Sequence[int], wanted: Sequence[int]) -> bool:
-    return all(
-        size == 1 or s == w for size, s, w in zip(shape, strides, wanted, strict=True)
-    )
+    return all(size == 1 or s == w for size, s, w in zip(shape, strides, wanted, strict=True))
 
 
 def is_channels_last(shape: Sequence[int], strides: Sequence[int]) -> bool:
@@ -191,9 +189,7 @@ def is_dense(shape: Sequence[int], strides: Sequence[int]) -> bool:
     """PyTorch's is_non_overlapping_and_dense."""
     if len(shape) == 1:
         return shape[0] < 2 or strides[0] == 1
-    dims = sorted(
-        range(len(shape)), key=lambda d: (1, 0) if shape[d] < 2 else (0, strides[d])
-    )
+    dims = sorted(range(len(shape)), key=lambda d: (1, 0) if shape[d] < 2 else (0, strides[d]))
     step = 1
     for dim in dims:
         if shape[dim] < 2:
@@ -323,7 +319,9 @@ def infer_shape(shape: Sequence[int], numel: int) -> tuple[int, ...]:
                 raise TensorRuntimeError("only one dimension can be inferred")
             hole = d
         elif size < 0:
-            raise TensorRuntimeError(f"invalid shape dimension {size} at index {d} of shape {list(shape)}")
+            raise TensorRuntimeError(
+                f"invalid shape dimension {size} at index {d} of shape {list(shape)}"
+            )
         else:
             known *= size
     if hole < 0:
@@ -457,7 +455,7 @@ def select(old: Layout, dim: int, index: int) -> tuple[Layout, int]:
 
 
 def narrow(old: Layout, dim: int, start: int, length: int, step: int = 1) -> tuple[Layout, int]:
-    """``length`` elements of ``dim`` from ``start`` on, every ``step``-th; layout and offset move."""
+    """``length`` elements of ``dim`` from ``start``, every ``step``-th; layout and offset move."""
     return (
         layout(
             (*old.shape[:dim], length, *old.shape[dim + 1 :]),
@@ -484,7 +482,5 @@ def needs_sum(shape: tuple[int, ...], target: tuple[int, ...]) -> tuple[tuple[in
     many leading ones to drop."""
     lead = len(shape) - len(target)
     dims = [*range(lead)]
-    dims += [
-        d + lead for d, size in enumerate(target) if size == 1 and shape[d + lead] != 1
-    ]
+    dims += [d + lead for d, size in enumerate(target) if size == 1 and shape[d + lead] != 1]
     return tuple(dims), lead

@@ -35,29 +35,36 @@ UNARY = {"neg": "neg", "abs": "abs"}
 def install() -> None:
     """Give Tensor its operators; each ties itself to its op when first used."""
     for dunder, name in BINARY.items():
-        _tie(f"__{dunder}__", lambda name=name: _function(name))
-        _tie(f"__r{dunder}__", lambda name=name: _reflected(_function(name)))
-        _tie(f"__i{dunder}__", lambda name=name: _inplace(name))
+        _tie(f"__{dunder}__", _function, name)
+        _tie(f"__r{dunder}__", _reflected_function, name)
+        _tie(f"__i{dunder}__", _inplace, name)
     for name in COMPARISONS:
-        _tie(f"__{name}__", lambda name=name: _function(name))
+        _tie(f"__{name}__", _function, name)
     for dunder in ("add", "mul", "and", "or", "xor"):
         # PyTorch takes the number second here too, which rounds otherwise in low precision.
-        _tie(f"__r{dunder}__", lambda name=BINARY[dunder]: _function(name))
-    _tie("__rsub__", lambda: _reflected(_function("rsub_plain")))
-    _tie("__rtruediv__", lambda: _reciprocal_times)
-    _tie("__invert__", lambda: _invert)
-    _tie("__pos__", lambda: ops["positive"].function)
-    for dunder, name in UNARY.items():
-        _tie(f"__{dunder}__", lambda name=name: ops[name].function)
+        _tie(f"__r{dunder}__", _function, BINARY[dunder])
+    _tie("__rsub__", _reflected_function, "rsub_plain")
+    _tie("__rtruediv__", lambda name: _reciprocal_times, "")
+    _tie("__invert__", lambda name: _invert, "")
+    for dunder, name in (("pos", "positive"), *UNARY.items()):
+        _tie(f"__{dunder}__", _plain_function, name)
 
 
-def _tie(dunder: str, make: Callable[[], Any]) -> None:
+def _tie(dunder: str, make: Callable[[str], Any], name: str) -> None:
     def first_use(*args: Any) -> Any:
-        real = make()
+        real = make(name)
         setattr(Tensor, dunder, real)
         return real(*args)
 
     setattr(Tensor, dunder, first_use)
+
+
+def _plain_function(name: str) -> Any:
+    return ops[name].function
+
+
+def _reflected_function(name: str) -> Any:
+    return _reflected(_function(name))
 
 
 def _function(name: str) -> Any:

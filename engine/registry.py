@@ -41,6 +41,7 @@ class Op:
     call: Callable[..., Any] | None
     derivatives: Any
     node_name: str
+    parameters: Any
     variant: Callable[..., str] | None
     view: str
     data_dependent: bool
@@ -60,7 +61,11 @@ class Op:
         return call
 
 
-_load: Any = lambda table, name: False
+def _nothing_more(table: str, name: str) -> bool:
+    return False
+
+
+_load: Callable[[str, str], bool] = _nothing_more
 
 
 def use_loader(load: Callable[[str, str], bool]) -> None:
@@ -152,7 +157,9 @@ def method(*names: str) -> Callable[[Any], Any]:
     return enter
 
 
-def attribute(name: str, setter: Callable[[Tensor, Any], None] | None = None) -> Callable[[Any], Any]:
+def attribute(
+    name: str, setter: Callable[[Tensor, Any], None] | None = None
+) -> Callable[[Any], Any]:
     """Enter a getter as a Tensor attribute of PyTorch's."""
 
     def enter(body: Callable[[Tensor], Any]) -> Callable[[Tensor], Any]:
@@ -241,7 +248,7 @@ def op_of_method(name: str) -> Op | None:
 
 def origins() -> dict[str, dict[str, str]]:
     """For each of the loader's tables the names known now and the modules that define them."""
-    inplace = {n: op for n, op in _inplace_ops.items()}
+    inplace = dict(_inplace_ops)
     functions = {n: inplace[n] for n in _function_names() if n in inplace}
     return {
         "FUNCTIONS": _modules({**functions, **_function_ops}, _plain_functions),
@@ -301,9 +308,7 @@ def install(names: Iterable[str] = (), getters: Iterable[str] = ()) -> None:
 
 
 def _first_get(name: str) -> Any:
-    return property(
-        lambda t: attributes[name](t), lambda t, value: setter_of(name)(t, value)
-    )
+    return property(lambda t: attributes[name](t), lambda t, value: setter_of(name)(t, value))
 
 
 def setter_of(name: str) -> Callable[[Tensor, Any], None]:

@@ -38,6 +38,8 @@ def named(name: str, fields: tuple[str, ...]) -> type[Named]:
     found = _types.get((name, fields))
     if found is None:
         found = _types[name, fields] = type(
-            name, (Named,), {"__slots__": (), "type_name": name, "fields": fields, "_fields": fields}
+            name,
+            (Named,),
+            {"__slots__": (), "type_name": name, "fields": fields, "_fields": fields},
         )
     return found

@@ -56,16 +56,18 @@ class ArgumentError(TensorTypeError):
 
 def parameters_of(body: Callable[..., Any]) -> tuple[Parameter, ...]:
     """The parameters of a function, from its code object (``inspect`` costs an import)."""
-    code = body.__code__  # type: ignore[attr-defined]
+    code = body.__code__
     positional = code.co_varnames[: code.co_argcount]
     keyword = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
-    defaults = body.__defaults__ or ()  # type: ignore[attr-defined]
-    keyword_defaults = body.__kwdefaults__ or {}  # type: ignore[attr-defined]
+    defaults = body.__defaults__ or ()
+    keyword_defaults = body.__kwdefaults__ or {}
     notes = body.__annotations__
     first = len(positional) - len(defaults)
     return tuple(
         [
-            Parameter(n, notes.get(n, "Any"), defaults[i - first] if i >= first else REQUIRED, False)
+            Parameter(
+                n, notes.get(n, "Any"), defaults[i - first] if i >= first else REQUIRED, False
+            )
             for i, n in enumerate(positional)
         ]
         + [
@@ -116,7 +118,9 @@ def bind(
     return values
 
 
-def _gather_spread(name: str, positional: list[Parameter], args: tuple[Any, ...]) -> tuple[Any, ...]:
+def _gather_spread(
+    name: str, positional: list[Parameter], args: tuple[Any, ...]
+) -> tuple[Any, ...]:
     last = len(positional) - 1
     if positional and positional[-1].spread:
         head, tail = args[:last], args[last:]
@@ -246,9 +250,7 @@ def _size(value: Any, name: str, p: Parameter, position: int) -> Any:
     raise wrong(name, p, position, "tuple of ints", value)
 
 
-def _converted_ints(
-    value: Any, at: int, name: str, p: Parameter, position: int
-) -> tuple[int, ...]:
+def _converted_ints(value: Any, at: int, name: str, p: Parameter, position: int) -> tuple[int, ...]:
     ints = []
     for i, item in enumerate(value):
         if not _is_int(item):
@@ -261,7 +263,7 @@ def _converted_ints(
                 )
             raise ArgumentError(
                 f"{name}(): argument '{p.name}' failed to unpack the object at pos {i + 1} with "
-                f"error \"type must be tuple of ints,but got {type_name(item)}\"",
+                f'error "type must be tuple of ints,but got {type_name(item)}"',
                 p.name,
             )
         ints.append(item if item.__class__ is int else int(number(item)))

@@ -12,9 +12,15 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from engine import layout as layouts
-from engine.errors import AutogradError, FreedGraphError, InplaceError, OverlapError, SavedTensorError
+from engine.errors import (
+    AutogradError,
+    FreedGraphError,
+    InplaceError,
+    OverlapError,
+    SavedTensorError,
+)
 from engine.modes import state
-from engine.storage import UNTRACKED, Version
+from engine.storage import UNTRACKED
 from engine.summing import total
 from engine.tensor import (
     MULTI_OUTPUT,
@@ -30,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from engine.layout import Layout
+    from engine.tensor import Kind
 
 _new = object.__new__
 
@@ -46,7 +53,10 @@ class Gradient:
     __slots__ = ("apply", "name", "saved_names")
 
     def __init__(
-        self, name: str, apply: Callable[[Node, Any], Sequence[Any]], saved_names: tuple[str, ...] = ()
+        self,
+        name: str,
+        apply: Callable[[Node, Any], Sequence[Any]],
+        saved_names: tuple[str, ...] = (),
     ):
         self.name = name
         self.apply = apply
@@ -66,8 +76,8 @@ class Node:
     ``next`` and ``nr`` are the edges to its inputs; ``saved`` what backward needs, ``versions``
     the counters of the saved tensors at that time; ``sequence`` orders nodes by creation;
     ``site`` is the place in the program that was running. ``outputs`` lists (kind, layout) when
-    there are several, ``kind`` and ``layout`` are those of the first. ``inner`` is set only on a node
-    that stands inside a CopySlices node: a weak reference to the node of the view it changed.
+    there are several, ``kind`` and ``layout`` are those of the first. ``inner`` is set only
+    on a node inside a CopySlices node: a weak reference to the node of the view it changed.
     """
 
     __slots__ = (
@@ -76,6 +86,10 @@ class Node:
     )  # fmt: skip
 
     gradient: Gradient
+    kind: Kind
+    layout: Layout
+    sequence: int
+    site: Any
     next: tuple[Any, ...]
     nr: tuple[int, ...]
     saved: tuple[Any, ...]
@@ -156,8 +170,7 @@ def refresh(t: Tensor) -> None:
     base = t.base
     ag = t.ag
     if base is None or not (
-        (ag is not None and ag.node is not None)
-        or (base.ag is not None and base.ag.requires_grad)
+        (ag is not None and ag.node is not None) or (base.ag is not None and base.ag.requires_grad)
     ):
         return
     version = t.counter
@@ -200,8 +213,8 @@ def make_node(gradient: Gradient, output: Tensor, inputs: Sequence[Tensor | None
     """A node of that kind for ``output``, its edges taken from ``inputs`` as they are now."""
     node: Node = _new(Node)
     node.gradient = gradient
-    targets = []
-    numbers = []
+    targets: list[Any] = []
+    numbers: list[int] = []
     for t in inputs:
         if t is None:
             targets.append(None)
@@ -460,7 +473,8 @@ def _scatter_strided(
         ones = g.new_ones((base.numel,))
         times = flat.index_add(0, back.reshape(-1), ones)
         summed = summed / times.clamp(min=1)
-    return summed.index_select(0, back.reshape(-1)).reshape(base.shape)
+    gathered: Tensor = summed.index_select(0, back.reshape(-1))
+    return gathered.reshape(base.shape)
 
 
 def _copy_slices_backward(node: Node, g: Tensor) -> Sequence[Any]:

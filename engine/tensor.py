@@ -67,8 +67,9 @@ def kind_of(dtype: DType, device: Device = devices.cpu) -> Kind:
 class Autograd:
     """What autograd knows of a tensor.
 
-    A leaf that requires grad has ``node`` None. ``times`` counts accumulations, for the gradient table; ``hooks``
-    see a leaf's gradient before it is added to ``grad``, ``after`` the leaf afterwards.
+    A leaf that requires grad has ``node`` None. ``times`` counts accumulations, for the gradient
+    table; ``hooks`` see a leaf's gradient before it is added to ``grad``, ``after`` the leaf
+    afterwards.
     """
 
     __slots__ = (
@@ -100,10 +101,10 @@ DEFAULT, NO_GRAD, MULTI_OUTPUT, INFERENCE = range(4)
 class Tensor(TensorMethods):
     """An n-dimensional array with PyTorch's semantics.
 
-    ``layout`` is the truth for shape and strides; ``array`` shows the same elements.
-    ``version`` is None for an inference tensor, ``base`` the tensor that a view shows,
-    ``origin`` how the view was made, ``memory`` and ``counter`` are None until somebody asks for
-    the storage or the version, ``stamp`` (views only) the version at which it got its node. The class must not define ``__getattr__``: it would make
+    ``layout`` is the truth for shape and strides; ``array`` shows the same elements. ``memory``
+    and ``counter`` are None until somebody asks for the storage or the version; ``version`` is
+    None for an inference tensor. A view has a ``base``, ``origin`` says how it was made, ``stamp``
+    at which version it got its node. The class must not define ``__getattr__``: it would make
     every attribute of every tensor four times as slow.
     """
 
@@ -201,7 +202,11 @@ def alias(t: Tensor, layout: Layout | None = None, offset: int | None = None) ->
     a.kind = t.kind
     a.layout = t.layout if layout is None else layout
     a.offset = t.offset if offset is None else offset
-    a.array = t.array if layout is None and offset is None else t.storage.array(a.kind, a.layout, a.offset)
+    a.array = (
+        t.array
+        if layout is None and offset is None
+        else t.storage.array(a.kind, a.layout, a.offset)
+    )
     a.base = None
     a.ag = None
     a.origin = 0

@@ -36,6 +36,15 @@ def require(target: Device) -> Device:
     return target
 
 
+def as_array(
+    buffer: Any, dtype: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int
+) -> Any:
+    """The array that shows part of ``buffer``; strides and offset in bytes."""
+    import cupy
+
+    return cupy.ndarray(shape, dtype, memptr=buffer.data + offset, strides=strides)
+
+
 def module() -> Any:
     """cupy itself."""
     import cupy

@@ -1,4 +1,4 @@
-"""The kinds of operations: decorators that turn one definition into an op with all its spellings."""
+"""The kinds of operations: decorators that turn one definition into an op and its spellings."""
 
 from __future__ import annotations
 

@@ -44,11 +44,10 @@ def contraction(
     ``body(a, b)`` maps two Layouts to (shape, ``run(x, y)``); the result is contiguous. A third
     part names the contraction whose sentences a refusal takes, where that is another. With
     ``compose`` the op has no node of its own: a call to be recorded is made of other ops by
-    that function, of two matrices by the node of the op ``flat``. ``mismatch`` and ``wrong_out`` are PyTorch's sentences for two dtypes and for
-    that of ``out``, with the names a, b, out and the C++ types a_type, b_type, out_type to fill
-    in. ``takes`` lists the categories
-    accepted (8: float8 too); others are refused with ``stub``'s name unless there is nothing to
-    multiply.
+    that function, of two matrices by the node of the op ``flat``. ``mismatch`` and ``wrong_out``
+    are PyTorch's sentences for two dtypes and for that of ``out``, with the names a, b, out and
+    the C++ types a_type, b_type, out_type to fill in. ``takes`` lists the categories accepted (8:
+    float8 too); others are refused with ``stub``'s name unless there is nothing to multiply.
     """
 
     def decorate(body: Any) -> Any:

@@ -81,8 +81,8 @@ def derivatives(op: Op, name: str | None = None) -> dict[str, Any]:
 def _source(name: str, order: dict[str, int]) -> Any:
     """The place of that name among the values, or a function from (values, y) to its value."""
     if name == "y":
-        return lambda values, y: output_alias(y) if y.__class__ is Tensor else tuple(
-            output_alias(t) for t in y
+        return lambda values, y: (
+            output_alias(y) if y.__class__ is Tensor else tuple(output_alias(t) for t in y)
         )
     if name.startswith("needed:"):
         flags = tuple(c == "1" for c in name[7:])
@@ -194,8 +194,7 @@ def _with_history(saved: tuple[Any, ...], outputs: tuple[int, ...], node: Node) 
         kept = values[at]
         if kept.__class__ is tuple:
             values[at] = tuple(
-                _tied(t, node, nr) if t.dtype.category >= FLOAT else t
-                for nr, t in enumerate(kept)
+                _tied(t, node, nr) if t.dtype.category >= FLOAT else t for nr, t in enumerate(kept)
             )
         else:
             values[at] = _tied(kept, node, 0)
@@ -351,9 +350,9 @@ class Recorder:
                 needed.append(needs)
                 edges.append(value if needs else None)
             elif value.__class__ is tuple:
-                flags = [requires_grad(t) for t in value]
-                needed.append(any(flags))
-                edges.extend(t if f else None for t, f in zip(value, flags, strict=True))
+                each = [requires_grad(t) for t in value]
+                needed.append(any(each))
+                edges.extend(t if f else None for t, f in zip(value, each, strict=True))
                 spread = len(value) - 1
             else:
                 needed.append(False)
@@ -423,7 +422,5 @@ def _uses_input(op: Op) -> bool:
 
 def keep(node: Node, plan: _Plan, values: Sequence[Any], y: Any) -> None:
     """Store what ``plan`` needs on ``node``, with the counters of the tensors among it."""
-    node.saved = tuple(
-        [values[s] if s.__class__ is int else s(values, y) for s in plan.sources]
-    )
+    node.saved = tuple([values[s] if s.__class__ is int else s(values, y) for s in plan.sources])
     node.versions = tape.versions_of(node.saved)

@@ -41,8 +41,8 @@ def make_op(
     "nn.functional." …; by default what a dotted ``name`` begins with); ``aliases`` apply to
     function and method alike. The in-place twin is a Tensor method unless ``named_inplace`` is
     false; then it is reached by ``twin`` only. ``spoken`` is the name in complaints about arguments
-    where that is another. ``samples`` are more calls in the form of the ``example``, for the tests of
-    all ops. ``domain`` says where those tests draw numbers for derivatives from: an interval for
+    where that is another. ``samples`` are more calls in the form of the ``example``, for the tests
+    of all ops. ``domain`` says where those tests draw numbers for derivatives from: an interval for
     all elements, "hermitian", "lower" or "upper" for matrices of which the op looks at a part, or
     a table of these by parameter; by default the numbers are the samples' own, moved a little.
     """
@@ -99,7 +99,7 @@ def spoken_name(op: Op) -> str:
 
 
 def default_node_name(name: str) -> str:
-    """PyTorch's name for an op's node: log_softmax → LogSoftmaxBackward0, log1p → Log1PBackward0."""
+    """PyTorch's name for a node: log_softmax → LogSoftmaxBackward0, log1p → Log1PBackward0."""
     letters = []
     first = True
     for letter in name:

@@ -34,7 +34,9 @@ def common_device(name: str, tensors: Sequence[Tensor]) -> Device:
             first, found = t, device
         elif device is not found and not (t.layout.ndim == 0 and device is devices.cpu):
             if devices.meta in (found, device):  # PyTorch's check for meta has words of its own
-                raise DeviceError(f"Tensor on device {device} is not on the expected device {found}!")
+                raise DeviceError(
+                    f"Tensor on device {device} is not on the expected device {found}!"
+                )
             raise DeviceError(
                 "Expected all tensors to be on the same device, but found at least two devices, "
                 f"{found} and {device}!"
@@ -55,7 +57,11 @@ def fit(array: Any, kind: Kind, layout: Layout) -> Any:
     if array.shape != layout.shape:
         array = array.reshape(layout.shape)
     if layout.contiguous:
-        return array if array.flags.c_contiguous and array.flags.owndata else kind.xp.array(array, order="C")
+        return (
+            array
+            if array.flags.c_contiguous and array.flags.owndata
+            else kind.xp.array(array, order="C")
+        )
     if array_strides(array) == layout.strides and array.flags.owndata:
         return array
     into = allocate(kind, layout)
@@ -224,7 +230,7 @@ def _shared_memory() -> OverlapError:
 
 
 def _overlap(a: Tensor, b: Tensor) -> str:
-    """"full", "partial" or "": PyTorch looks no closer where a tensor is not dense."""
+    """ "full", "partial" or "": PyTorch looks no closer where a tensor is not dense."""
     if a.memory is None or a.memory is not b.memory:
         return ""
     if a.layout.numel == 0 or b.layout.numel == 0:

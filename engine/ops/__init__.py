@@ -10,9 +10,7 @@ from engine import operators, registry
 from engine.ops import index
 
 _TABLES = {
-    table: {
-        name: module for module, names in listed.items() for name in names.split()
-    }
+    table: {name: module for module, names in listed.items() for name in names.split()}
     for table, listed in (
         ("FUNCTIONS", index.FUNCTIONS),
         ("METHODS", index.METHODS),

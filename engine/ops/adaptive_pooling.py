@@ -75,7 +75,7 @@ def _mean_slope(g: Tensor, input_shape: tuple[int, ...], output_size: tuple[int,
         ]
         shares = F.tensor(rows, dtype=g.dtype).reshape((wanted, size))
         g = g.movedim(axis, -1).matmul(shares).movedim(-1, axis)
-    return g.contiguous()  # type: ignore[no-any-return]
+    return g.contiguous()
 
 
 def _adaptive_avg(dims: int) -> None:
@@ -109,8 +109,8 @@ def _adaptive_avg(dims: int) -> None:
             layout = kept_format(y.layout.shape, input.layout)
             if layout is not y.layout and layout.strides != y.layout.strides:
                 y = y.as_strided(layout.shape, layout.strides)
-            return y  # type: ignore[no-any-return]
-        return ops[f"nn.{name}"].function(input, output_size)  # type: ignore[no-any-return]
+            return y
+        return ops[f"nn.{name}"].function(input, output_size)
 
     public.__doc__ = "The mean of each of so many regions."
     composite(name=f"_public.{name}", **_INTERNAL)(public)
@@ -163,7 +163,7 @@ def adaptive_avg_pool1d(input: Tensor, output_size: Dims) -> Tensor:
     check_line(input, "adaptive_avg_pool1d")
     wanted = _one_size(output_size, "adaptive_avg_pool1d")
     y = ops["_public.adaptive_avg_pool2d"].function(input.unsqueeze(-2), (1, wanted))
-    return y.squeeze(-2)  # type: ignore[no-any-return]
+    return y.squeeze(-2)
 
 
 def _largest(xp: Any, x: Any, wanted: tuple[int, ...]) -> tuple[Any, Any]:
@@ -315,7 +315,7 @@ def _unpool(dims: int) -> None:
         lead = g.layout.shape[: g.layout.ndim - dims]
         flat = g.reshape((*lead, -1))
         rows = indices.reshape((*lead, -1))
-        return flat.gather(-1, rows).reshape(indices.layout.shape)  # type: ignore[no-any-return]
+        return flat.gather(-1, rows).reshape(indices.layout.shape)
 
     def body(input: Tensor, indices: Tensor, output_size: Dims) -> Made:
         shape = input.layout.shape

@@ -169,7 +169,7 @@ def scaled_dot_product_attention(
     bias = _bias(attn_mask, is_causal, query, key)
     factor = _scale(query, scale)
     if _takes_flash(query, key, value, attn_mask, dropout_p):
-        return ops["nn.flash_attention"].function(query, key, value, bias, factor)  # type: ignore[no-any-return]
+        return ops["nn.flash_attention"].function(query, key, value, bias, factor)
     if enable_gqa:
         heads = query.layout.shape[-3]
         key = key.repeat_interleave(heads // key.layout.shape[-3], -3)
@@ -181,4 +181,4 @@ def scaled_dot_product_attention(
     weights = ops["_safe_softmax"].function(scores, -1)
     if dropout_p > 0.0:
         weights = F.dropout(weights, dropout_p, True)
-    return weights.matmul(value)  # type: ignore[no-any-return]
+    return weights.matmul(value)

@@ -257,12 +257,6 @@ def requires_grad(x: Tensor) -> bool:
     return tape.requires_grad(x)
 
 
-@attribute("grad_fn")
-def grad_fn(x: Tensor) -> Any:
-    """The node that made the tensor, None for a leaf."""
-    return tape.node_of(x)
-
-
 @attribute("is_leaf")
 def is_leaf(x: Tensor) -> bool:
     """Whether no recorded operation made the tensor."""

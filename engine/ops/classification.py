@@ -84,7 +84,7 @@ def _nll_slope(
     if reduction == MEAN:
         g = g / weights.sum()
     part = (-g * weights).unsqueeze(axis)
-    return g.new_zeros(input_shape).scatter(axis, index.unsqueeze(axis), part)  # type: ignore[no-any-return]
+    return g.new_zeros(input_shape).scatter(axis, index.unsqueeze(axis), part)
 
 
 @pointwise(
@@ -190,9 +190,9 @@ def nll_loss_nd(
             raise TensorValueError(
                 f"For 1D input, 1D target must have size 1, but got target size: {places[0]}"
             )
-        return ops["nn.nll_loss"].function(input, target, *rest)  # type: ignore[no-any-return]
+        return ops["nn.nll_loss"].function(input, target, *rest)
     if ndim == 4:
-        return ops["nn.nll_loss2d"].function(input, target, *rest)  # type: ignore[no-any-return]
+        return ops["nn.nll_loss2d"].function(input, target, *rest)
     wanted = (shape[0], *shape[2:])
     if places != wanted:
         raise TensorRuntimeError(f"Expected target size {list(wanted)}, got {list(places)}")
@@ -201,7 +201,7 @@ def nll_loss_nd(
     spots = (shape[0], 1, -1) if numel else (shape[0], 0, 0)
     scores, classes = input.contiguous().view(flat), target.contiguous().view(spots)
     loss = ops["nn.nll_loss2d"].function(scores, classes, *rest)
-    return loss.view(wanted) if reduction == NONE else loss  # type: ignore[no-any-return]
+    return loss.view(wanted) if reduction == NONE else loss
 
 
 def _smoothed(
@@ -234,7 +234,7 @@ def _smoothed(
         else:
             even = even.sum() / (~ignored).sum()
     share = smoothing / classes
-    return exact * (1 - smoothing) + even * share  # type: ignore[no-any-return]
+    return exact * (1 - smoothing) + even * share
 
 
 def _against_chances(
@@ -265,12 +265,12 @@ def _against_chances(
         spread[axis] = classes
         losses = losses * weight.view(tuple(spread))
     if reduction == NONE:
-        return -losses.sum(axis)  # type: ignore[no-any-return]
+        return -losses.sum(axis)
     total = -losses.sum()
     if reduction == SUM:
-        return total  # type: ignore[no-any-return]
+        return total
     rows = input.layout.numel // classes if classes else 0
-    return ops["nn.divided"].function(total, rows)  # type: ignore[no-any-return]
+    return ops["nn.divided"].function(total, rows)
 
 
 @composite(name="nn.cross_entropy_loss", function=False, method=False, out=False)
@@ -302,7 +302,7 @@ def cross_entropy_loss(
         _check_weight(weight, input, classes)
         scores = input.log_softmax(axis)
         return _smoothed(scores, target, weight, reduction, ignore_index, label_smoothing)
-    return ops["nn.nll_loss_nd"].function(  # type: ignore[no-any-return]
+    return ops["nn.nll_loss_nd"].function(
         input.log_softmax(axis), target, weight, reduction, ignore_index
     )
 

@@ -460,9 +460,7 @@ def _same(
             extra += [0, total % 2]
         input = F.constant_pad_nd(input, tuple(extra), 0)
     half = tuple([t // 2 for t in totals])
-    return F.convolution(  # type: ignore[no-any-return]
-        input, weight, bias, stride, half, dilation, False, (0,) * dims, groups
-    )
+    return F.convolution(input, weight, bias, stride, half, dilation, False, (0,) * dims, groups)
 
 
 def _plain(dims: int, name: str) -> None:
@@ -490,7 +488,7 @@ def _plain(dims: int, name: str) -> None:
         else:
             pads = (padding,) if isinstance(padding, int) else tuple(padding)
             y = F.convolution(x, weight, bias, stride, pads, dilation, False, (0,) * dims, groups)
-        return y if many else y.squeeze(0)  # type: ignore[no-any-return]
+        return y if many else y.squeeze(0)
 
     body.__doc__ = (
         f"Kernels (outputs, channels, {dims} sizes) slid over an input (batch, channels, sizes)."
@@ -522,7 +520,7 @@ def _transpose(dims: int, name: str) -> None:
     ) -> Tensor:
         x, many = _batched(input, dims, name)
         y = F.convolution(x, weight, bias, stride, padding, dilation, True, output_padding, groups)
-        return y if many else y.squeeze(0)  # type: ignore[no-any-return]
+        return y if many else y.squeeze(0)
 
     body.__doc__ = (
         f"The transpose of conv{dims}d: what takes its gradient to that of its input.\n\n"

@@ -46,28 +46,28 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: Dim = 1, eps: float = 1e-8) -
         a = x1 if x1.dtype is common else x1.to(common)
     if x2.layout.shape == shape:
         b = x2 if x2.dtype is common else x2.to(common)
-    return ((a / _bounded(a, dim, eps)) * (b / _bounded(b, dim, eps))).sum(dim)  # type: ignore[no-any-return]
+    return ((a / _bounded(a, dim, eps)) * (b / _bounded(b, dim, eps))).sum(dim)
 
 
 def _bounded(x: Tensor, dim: int, eps: float) -> Tensor:
     """The norm along ``dim``, kept above ``eps`` without a gradient of its own for that."""
     norm = ops["linalg.vector_norm"].function(x, 2, dim, True).clone()
     norm.detach().clamp_min_(eps)
-    return norm  # type: ignore[no-any-return]
+    return norm
 
 
 def _norm_slope(g: Tensor, input: Tensor, y: Tensor, p: float, dim: int, keepdim: bool) -> Tensor:
     if not keepdim:
         g, y = g.unsqueeze(dim), y.unsqueeze(dim)
     if p == 0:
-        return F.zeros_like(input)  # type: ignore[no-any-return]
+        return F.zeros_like(input)
     if p == 1:
         return input.sign() * g
     if p == float("inf"):
         top = input.abs() == y
         return input.sign() * top * (g / top.sum(dim, keepdim=True))
     if p == 2:
-        return input * (g / y).masked_fill(y == 0, 0)  # type: ignore[no-any-return]
+        return input * (g / y).masked_fill(y == 0, 0)
     share = (g / y.pow(p - 1)).masked_fill(y == 0, 0)
     if p < 2:
         return input.sign() * input.abs().pow(p - 1).masked_fill(input == 0, 0) * share
@@ -92,7 +92,7 @@ def pairwise_distance(
 ) -> Tensor:
     """The p-norm of the difference along the last dimension, to which ``eps`` is added."""
     last = max(x1.layout.ndim, x2.layout.ndim) - 1
-    return ops["nn.norm"].function((x1 - x2) + eps, p, last, keepdim)  # type: ignore[no-any-return]
+    return ops["nn.norm"].function((x1 - x2) + eps, p, last, keepdim)
 
 
 @composite(

@@ -25,11 +25,11 @@ def _check(p: float) -> None:
 def _kept(input: Tensor, p: float, feature: bool) -> Tensor:
     """1 where an element (or a whole feature) is kept, else 0."""
     if not feature:
-        return F.empty_like(input).bernoulli_(1 - p)  # type: ignore[no-any-return]
+        return F.empty_like(input).bernoulli_(1 - p)
     if input.layout.ndim < 2:
         raise TensorRuntimeError("Feature dropout requires at least 2 dimensions in the input")
     shape = (*input.layout.shape[:2], *[1] * (input.layout.ndim - 2))
-    return input.new_empty(shape).bernoulli_(1 - p)  # type: ignore[no-any-return]
+    return input.new_empty(shape).bernoulli_(1 - p)
 
 
 def _drop(input: Any, p: float, train: bool, feature: bool, alpha: bool, inplace: bool) -> Any:
@@ -52,10 +52,10 @@ def _variant(name: str, feature: bool, alpha: bool, doc: str) -> None:
     """One kind of dropout, ``torch.`` function and in-place twin alike."""
 
     def body(input: Tensor, p: float, train: bool) -> Tensor:
-        return _drop(input, p, train, feature, alpha, False)  # type: ignore[no-any-return]
+        return _drop(input, p, train, feature, alpha, False)
 
     def changed(input: Tensor, p: float, train: bool) -> Tensor:
-        return _drop(input, p, train, feature, alpha, True)  # type: ignore[no-any-return]
+        return _drop(input, p, train, feature, alpha, True)
 
     body.__doc__ = doc
     changed.__doc__ = f"{doc} The input itself is changed."

@@ -50,7 +50,7 @@ def table_gradient(
         times = flat.bincount(minlength=shape[0])[flat]
         rows = rows / times.to(rows.dtype).unsqueeze(1)
     rows = F.where(counts.unsqueeze(1), rows, 0.0)
-    return g.new_zeros(shape).index_add(0, flat, rows)  # type: ignore[no-any-return]
+    return g.new_zeros(shape).index_add(0, flat, rows)
 
 
 def _embedding_slope(
@@ -156,7 +156,7 @@ def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
     if input.layout.numel == 0:
         if num_classes <= 0:
             raise TensorRuntimeError("Can not infer total number of classes from empty tensor.")
-        return F.zeros((*input.layout.shape, num_classes), dtype=dtypes.int64)  # type: ignore[no-any-return]
+        return F.zeros((*input.layout.shape, num_classes), dtype=dtypes.int64)
     if int(input.min().item()) < 0:
         raise TensorRuntimeError("Class values must be non-negative.")
     highest = int(input.max().item())
@@ -165,4 +165,4 @@ def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
     elif num_classes <= highest:
         raise TensorRuntimeError("Class values must be smaller than num_classes.")
     whole = F.zeros((*input.layout.shape, num_classes), dtype=dtypes.int64)
-    return whole.scatter_(-1, input.unsqueeze(-1), 1)  # type: ignore[no-any-return]
+    return whole.scatter_(-1, input.unsqueeze(-1), 1)

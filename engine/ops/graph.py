@@ -10,13 +10,12 @@ from engine.errors import TensorRuntimeError
 from engine.exposed import expose
 from engine.foreign import exchange
 from engine.hooks import HookHandle
-from engine.modes import state, warn
-from engine.registry import function
+from engine.registry import attribute, function
 from engine.tape import AccumulateGrad, Gradient, Node
 from engine.tensor import Tensor, alias
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    pass
 
 
 def _shown(target: Any) -> Any:
@@ -114,11 +113,13 @@ expose(
     },
     methods={"name": lambda node: node.name},
 )
-expose(
-    HookHandle,
-    attributes={"id": lambda handle: handle.id},
-    methods={"remove": HookHandle.remove},
-)
+
+
+@attribute("grad_fn")
+def grad_fn(x: Tensor) -> Any:
+    """The node that made the tensor, None for a leaf."""
+    return tape.node_of(x)
+
 
 GradientEdge = namedtuple("GradientEdge", ["node", "output_nr", "ownership_token"])
 
@@ -140,78 +141,3 @@ def increment_version(tensor: Any) -> None:
     """Count an in-place change that nobody made."""
     for t in (tensor,) if isinstance(tensor, Tensor) else tensor:
         tape.bump(t)
-
-
-class DetectAnomaly:
-    """Where a backward pass meets NaN it fails there; used as a context, or set for good."""
-
-    __slots__ = ("before", "check_nan", "mode")
-
-    def __init__(self, mode: bool, check_nan: bool):
-        self.mode = mode
-        self.check_nan = check_nan
-        self.before = state.anomaly
-
-    def __enter__(self) -> None:
-        state.anomaly = _anomaly(self.mode, self.check_nan)
-
-    def __exit__(self, *error: object) -> None:
-        state.anomaly = self.before
-
-
-def _anomaly(mode: bool, check_nan: bool) -> Any:
-    """What the modes hold: False, "quiet" (no look-out for NaN), or True."""
-    return (True if check_nan else "quiet") if mode else False
-
-
-@function("autograd.detect_anomaly")
-def detect_anomaly(check_nan: bool = True) -> DetectAnomaly:
-    """A context in which a backward pass that makes NaN fails at the operation that did."""
-    warn(
-        "Anomaly Detection has been enabled. This mode will increase the runtime and should only "
-        "be enabled for debugging."
-    )
-    return DetectAnomaly(True, check_nan)
-
-
-@function("autograd.set_detect_anomaly")
-def set_detect_anomaly(mode: bool, check_nan: bool = True) -> DetectAnomaly:
-    """Set anomaly detection; as a context it is put back at the end."""
-    context = DetectAnomaly(mode, check_nan)
-    state.anomaly = _anomaly(mode, check_nan)
-    return context
-
-
-@function("is_anomaly_enabled")
-def is_anomaly_enabled() -> bool:
-    """Whether anomaly detection is on."""
-    return bool(state.anomaly)
-
-
-@function("is_anomaly_check_nan_enabled")
-def is_anomaly_check_nan_enabled() -> bool:
-    """Whether anomaly detection looks out for NaN."""
-    return bool(state.anomaly != "quiet")
-
-
-@function("utils.checkpoint.checkpoint")
-def checkpoint(
-    function: Any,
-    *args: Any,
-    use_reentrant: bool | None = None,
-    preserve_rng_state: bool = True,
-    determinism_check: str = "default",
-    debug: bool = False,
-    **kwargs: Any,
-) -> Any:
-    """``function(*args)``: what PyTorch computes twice to save memory is kept here."""
-    if use_reentrant is None:
-        warn(
-            "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. "
-            "Starting in PyTorch 2.9, calling checkpoint without use_reentrant will raise an "
-            "exception. use_reentrant=False is recommended, but if you need to preserve the "
-            "current default behavior, you can pass use_reentrant=True. Refer to docs for more "
-            "details on the differences between the two variants."
-        )
-    call: Callable[..., Any] = exchange.function(function)
-    return call(*args, **kwargs)

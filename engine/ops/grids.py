@@ -43,7 +43,7 @@ def _reflected(x: Tensor, low: float, high: float) -> Tensor:
     x = (x - low).abs()
     flips = (x / span).floor()
     extra = x - flips * span
-    return F.where(flips % 2 == 0, extra + low, span - extra + low)  # type: ignore[no-any-return]
+    return F.where(flips % 2 == 0, extra + low, span - extra + low)
 
 
 def _bounded(x: Tensor, size: int, padding: int, align: bool) -> Tensor:
@@ -115,7 +115,7 @@ def _sampled(input: Tensor, grid: Tensor, mode: int, padding: int, align: bool) 
 
 def _nothing(grid: Tensor) -> Tensor:
     """Zeros that depend on the grid, so that its gradient is zeros and not missing."""
-    return (grid.select(-1, 0) * 0).nan_to_num(0.0).unsqueeze(1)  # type: ignore[no-any-return]
+    return (grid.select(-1, 0) * 0).nan_to_num(0.0).unsqueeze(1)
 
 
 def _multilinear(input: Tensor, points: list[Tensor]) -> Tensor:
@@ -129,7 +129,7 @@ def _multilinear(input: Tensor, points: list[Tensor]) -> Tensor:
         value = _gathered(input, [low + side for low, side in zip(lows, corner, strict=True)])
         part = value * weight.unsqueeze(1)
         total = part if total is None else total + part
-    return total  # type: ignore[no-any-return]
+    return total
 
 
 def _bicubic(input: Tensor, raw: list[Tensor], padding: int, align: bool) -> Tensor:
@@ -146,7 +146,7 @@ def _bicubic(input: Tensor, raw: list[Tensor], padding: int, align: bool) -> Ten
             row = part if row is None else row + part
         part = row * down[i].unsqueeze(1)
         total = part if total is None else total + part
-    return total  # type: ignore[no-any-return]
+    return total
 
 
 def _gradients(
@@ -234,7 +234,7 @@ def grid_sampler(
     _check(input, grid, dims)
     if dims == 3 and interpolation_mode == _BICUBIC:
         raise TensorRuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
-    return ops[f"grid_sampler_{dims}d"].function(  # type: ignore[no-any-return]
+    return ops[f"grid_sampler_{dims}d"].function(
         input, grid, interpolation_mode, padding_mode, align_corners
     )
 
@@ -279,9 +279,9 @@ def grid_sample(
 
 def _steps(size: int, align: bool, dtype: Any) -> Tensor:
     if size <= 1:
-        return F.zeros(size, dtype=dtype)  # type: ignore[no-any-return]
+        return F.zeros(size, dtype=dtype)
     line = F.linspace(-1, 1, size, dtype=dtype)
-    return line if align else line * ((size - 1) / size)  # type: ignore[no-any-return]
+    return line if align else line * ((size - 1) / size)
 
 
 def _grid(theta: Tensor, size: tuple[int, ...], align: bool) -> Tensor:
@@ -295,7 +295,7 @@ def _grid(theta: Tensor, size: tuple[int, ...], align: bool) -> Tensor:
         parts.append(_steps(sizes[d], align, theta.dtype).reshape(shape).expand(sizes))
     parts.append(F.ones(sizes, dtype=theta.dtype))
     base = F.stack(parts, -1).reshape((1, -1, dims + 1)).expand((n, -1, dims + 1))
-    return base.bmm(theta.transpose(1, 2)).reshape((n, *sizes, dims))  # type: ignore[no-any-return]
+    return base.bmm(theta.transpose(1, 2)).reshape((n, *sizes, dims))
 
 
 def _grid_gradients(g: Tensor, theta: Tensor, size: Any, align_corners: bool) -> Tensor:

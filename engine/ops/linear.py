@@ -30,14 +30,14 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         )
     turned = weight.t()
     if bias is None:
-        return input.matmul(turned)  # type: ignore[no-any-return]
+        return input.matmul(turned)
     if weight.layout.ndim == 1:
         raise TensorRuntimeError("mat2 must be a matrix, got 1-D tensor")
     shape = input.layout.shape
     if len(shape) == 2:
-        return bias.addmm(input, turned)  # type: ignore[no-any-return]
+        return bias.addmm(input, turned)
     if _folds(input) and bias.layout.ndim == 1:
         count = input.layout.numel // shape[-1] if shape[-1] else 0
         rows = bias.addmm(input.view((count, shape[-1])), turned)
-        return rows.view((*shape[:-1], rows.layout.shape[1]))  # type: ignore[no-any-return]
-    return input.matmul(turned).add_(bias)  # type: ignore[no-any-return]
+        return rows.view((*shape[:-1], rows.layout.shape[1]))
+    return input.matmul(turned).add_(bias)

@@ -49,8 +49,8 @@ def reduction_number(reduction: Any, size_average: Any = None, reduce: Any = Non
 def reduced(values: Tensor, reduction: int) -> Tensor:
     """A tensor of losses brought down to one number, if the reduction says so."""
     if reduction == MEAN:
-        return values.mean()  # type: ignore[no-any-return]
-    return values.sum() if reduction == SUM else values  # type: ignore[no-any-return]
+        return values.mean()
+    return values.sum() if reduction == SUM else values
 
 
 def pairwise_loss(
@@ -84,7 +84,7 @@ def shared(g: Tensor, reduction: int, layout: Any) -> Tensor:
 
 def _squared_slope(g: Tensor, input: Tensor, target: Tensor, reduction: int) -> Tensor:
     difference = input - target
-    return shared(g, reduction, difference.layout) * 2 * difference  # type: ignore[no-any-return]
+    return shared(g, reduction, difference.layout) * 2 * difference
 
 
 def _negated(slope: Any) -> Any:
@@ -109,7 +109,7 @@ def mse_loss(input: Tensor, target: Tensor, reduction: int = MEAN) -> Made:
 def _smooth_slope(g: Tensor, input: Tensor, target: Tensor, reduction: int, beta: float) -> Tensor:
     difference = input - target
     slope = F.where(difference.abs() < beta, difference / beta, difference.sign())
-    return shared(g, reduction, difference.layout) * slope  # type: ignore[no-any-return]
+    return shared(g, reduction, difference.layout) * slope
 
 
 @kernel(
@@ -136,7 +136,7 @@ def smooth_l1_loss(input: Tensor, target: Tensor, reduction: int = MEAN, beta: f
 
 def _huber_slope(g: Tensor, input: Tensor, target: Tensor, reduction: int, delta: float) -> Tensor:
     difference = input - target
-    return shared(g, reduction, difference.layout) * difference.clamp(-delta, delta)  # type: ignore[no-any-return]
+    return shared(g, reduction, difference.layout) * difference.clamp(-delta, delta)
 
 
 @kernel(

@@ -97,7 +97,7 @@ def _hinge_embedding_loss(
 
 def _soft_slope(g: Tensor, input: Tensor, target: Tensor, reduction: int) -> Tensor:
     each = shared(g, reduction, input.layout)
-    return -target * (-target * input).sigmoid() * each  # type: ignore[no-any-return]
+    return -target * (-target * input).sigmoid() * each
 
 
 @kernel(name="nn.soft_margin_loss", vjp={"input": _soft_slope}, **_INTERNAL)
@@ -189,7 +189,7 @@ def _margin_slope(
     if reduction == MEAN:
         each = each / rows
     spread = g.reshape((rows, 1)) if reduction == NONE else g
-    return (each * spread).reshape(input.layout.shape)  # type: ignore[no-any-return]
+    return (each * spread).reshape(input.layout.shape)
 
 
 @kernel(name="nn.multi_margin_loss", vjp={"input": _margin_slope}, **_INTERNAL)
@@ -267,7 +267,7 @@ def _times_listed(target: Tensor) -> Tensor:
     listed = target.reshape((rows, classes))
     counts = ((listed < 0).to(dtypes.int64).cumsum(1) == 0).to(dtypes.int64)
     zeros = F.zeros(rows, classes, dtype=dtypes.int64)
-    return zeros.scatter_add(1, F.where(counts > 0, listed, 0), counts)  # type: ignore[no-any-return]
+    return zeros.scatter_add(1, F.where(counts > 0, listed, 0), counts)
 
 
 def _multilabel_slope(g: Tensor, input: Tensor, target: Tensor, reduction: int) -> Tensor:
@@ -280,7 +280,7 @@ def _multilabel_slope(g: Tensor, input: Tensor, target: Tensor, reduction: int) 
     if reduction == MEAN:
         slope = slope / rows
     spread = g.reshape((rows, 1)) if reduction == NONE else g
-    return (slope * spread).reshape(input.layout.shape)  # type: ignore[no-any-return]
+    return (slope * spread).reshape(input.layout.shape)
 
 
 @kernel(name="nn.multilabel_margin_loss", vjp={"input": _multilabel_slope}, **_INTERNAL)

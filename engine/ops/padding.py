@@ -221,16 +221,16 @@ def pad(input: Tensor, pad: Shape, mode: str = "constant", value: float | None =
     ndim = input.layout.ndim
     _check_even(pad, ndim, "Padding length must be divisible by 2")
     if mode == "constant":
-        return F.constant_pad_nd(input, pad, 0.0 if value is None else value)  # type: ignore[no-any-return]
+        return F.constant_pad_nd(input, pad, 0.0 if value is None else value)
     if value is not None and value != 0:
         raise TensorRuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
     count = len(pad)
     if count in (2, 4, 6) and ndim in (count // 2 + 1, count // 2 + 2):
         if mode in _TITLES:
-            return ops[f"{_TITLES[mode]}_pad{count // 2}d"].function(input, pad)  # type: ignore[no-any-return]
+            return ops[f"{_TITLES[mode]}_pad{count // 2}d"].function(input, pad)
         if mode == "circular":
             if ndim == count // 2 + 1:
-                return _circular(input.unsqueeze(0), pad).squeeze(0)  # type: ignore[no-any-return]
+                return _circular(input.unsqueeze(0), pad).squeeze(0)
             return _circular(input, pad)
         raise TensorNotImplementedError(f"Unrecognised padding mode {mode}")
     raise TensorNotImplementedError(

@@ -172,7 +172,7 @@ def scattered(g: Tensor, indices: Tensor, shape: tuple[int, ...], dims: int) -> 
     lead = shape[: len(shape) - dims]
     flat = g.new_zeros((*lead, _product(shape[len(shape) - dims :])))
     rows = (*lead, _product(indices.layout.shape[indices.layout.ndim - dims :]))
-    return flat.scatter_add(-1, indices.reshape(rows), g.reshape(rows)).reshape(shape)  # type: ignore[no-any-return]
+    return flat.scatter_add(-1, indices.reshape(rows), g.reshape(rows)).reshape(shape)
 
 
 def _product(sizes: Any) -> int:
@@ -241,7 +241,7 @@ def _public_max_pool(dims: int) -> None:
         dilation: Dims = (1,),
         ceil_mode: bool = False,
     ) -> Tensor:
-        return ops[f"nn.max_pool{dims}d_with_indices"].function(  # type: ignore[no-any-return]
+        return ops[f"nn.max_pool{dims}d_with_indices"].function(
             input, kernel_size, stride, padding, dilation, ceil_mode
         )[0]
 
@@ -330,9 +330,7 @@ def max_pool1d(
 ) -> Tensor:
     """The largest element of each window of the last dimension."""
     check_takes("f", "max_pool1d_impl", input.dtype)
-    return F.max_pool1d_with_indices(  # type: ignore[no-any-return]
-        input, kernel_size, stride, padding, dilation, ceil_mode
-    )[0]
+    return F.max_pool1d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)[0]
 
 
 def _choosing(dims: int) -> None:
@@ -504,7 +502,7 @@ def spread_over_windows(
     crop: list[int] = []
     for n, p, h in reversed(list(zip(sizes, padding, have, strict=True))):
         crop += [-p, n + p - h]
-    return F.constant_pad_nd(whole, tuple(crop), 0).reshape(shape)  # type: ignore[no-any-return]
+    return F.constant_pad_nd(whole, tuple(crop), 0).reshape(shape)
 
 
 for _dims in (2, 3):
@@ -543,7 +541,7 @@ def avg_pool1d(
         ceil_mode,
         count_include_pad,
     )
-    return y.squeeze(-2)  # type: ignore[no-any-return]
+    return y.squeeze(-2)
 
 
 def check_line(input: Tensor, name: str) -> None:

@@ -89,9 +89,9 @@ def _with_logits_slope(
 ) -> Tensor:
     each = _weighted(shared(g, reduction, input.layout), weight)
     if pos_weight is None:
-        return (input.sigmoid() - target) * each  # type: ignore[no-any-return]
+        return (input.sigmoid() - target) * each
     t = pos_weight * target
-    return ((t + 1 - target) * input.sigmoid() - t) * each  # type: ignore[no-any-return]
+    return ((t + 1 - target) * input.sigmoid() - t) * each
 
 
 def _with_logits_target_slope(
@@ -104,7 +104,7 @@ def _with_logits_target_slope(
     each = _weighted(shared(g, reduction, input.layout), weight)
     if pos_weight is None:
         return -input * each
-    return (F.logsigmoid(-input) - pos_weight * F.logsigmoid(input)) * each  # type: ignore[no-any-return]
+    return (F.logsigmoid(-input) - pos_weight * F.logsigmoid(input)) * each
 
 
 @kernel(

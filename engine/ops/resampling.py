@@ -171,7 +171,7 @@ def _upsample(name: str, node: str, mode: str, dims: int, smooth: bool = False) 
         for d, matrix in enumerate(found):
             share = F.tensor(matrix.tolist(), dtype=g.dtype).reshape(matrix.shape)
             g = g.movedim(2 + d, -1).matmul(share).movedim(-1, 2 + d)
-        return g.contiguous()  # type: ignore[no-any-return]
+        return g.contiguous()
 
     def body(
         input: Tensor,

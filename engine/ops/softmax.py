@@ -86,7 +86,7 @@ def softmax(input: Tensor, dim: Dim, dtype: DType | None = None) -> Tensor:
 
     ``dtype`` is what the input is converted to first.
     """
-    return ops["_softmax"].function(input if dtype is None else input.to(dtype), dim)  # type: ignore[no-any-return]
+    return ops["_softmax"].function(input if dtype is None else input.to(dtype), dim)
 
 
 @composite(
@@ -98,7 +98,7 @@ def log_softmax(input: Tensor, dim: Dim, dtype: DType | None = None) -> Tensor:
 
     ``dtype`` is what the input is converted to first.
     """
-    return ops["_log_softmax"].function(input if dtype is None else input.to(dtype), dim)  # type: ignore[no-any-return]
+    return ops["_log_softmax"].function(input if dtype is None else input.to(dtype), dim)
 
 
 @kernel(

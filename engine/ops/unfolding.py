@@ -294,7 +294,7 @@ def _shuffled(input: Tensor, groups: int) -> Made:
 
 
 def _unshuffled(g: Tensor, groups: int) -> Tensor:
-    return ops["channel_shuffle"].function(g, g.layout.shape[1] // groups)  # type: ignore[no-any-return]
+    return ops["channel_shuffle"].function(g, g.layout.shape[1] // groups)
 
 
 @kernel(
@@ -317,4 +317,4 @@ def channel_shuffle(input: Tensor, groups: int) -> Made:
 )
 def native_channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """channel_shuffle under the name of its kernel."""
-    return ops["channel_shuffle"].function(input, groups)  # type: ignore[no-any-return]
+    return ops["channel_shuffle"].function(input, groups)
