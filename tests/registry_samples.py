@@ -198,7 +198,7 @@ def _callable(node: ast.expr, op: Op, own: bool) -> tuple[str, Any, list[ast.exp
     if isinstance(node, ast.Attribute):
         methods = (*op.methods, *op.inplace) if own else registry.methods
         if node.attr in methods:
-            return node.attr, registry.methods[node.attr], [node.value]
+            return f"Tensor.{node.attr}", registry.methods[node.attr], [node.value]
     return "", None, []
 
 

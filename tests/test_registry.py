@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from engine import registry
+from engine import dtypes, registry
 from engine.errors import DtypeNotImplementedError, EngineError, LinAlgError, TensorIndexError
 from engine.kinds.record import parameters
 from engine.modes import state
-from engine.registry import Op
+from engine.registry import Op, functions
 from tensorcli import reference, results
 from tensorcli.session import Session
 from tensorcli.settings import Settings
@@ -36,6 +36,8 @@ SAID_OF_VALUES = (
     "invalid multinomial distribution",
     "torch.linalg.lu_factor: U[",
     "is out of bounds for",
+    "is out of range",
+    "target out of range",
     "check_random_bounds handles only",
 )
 
@@ -46,7 +48,7 @@ def test_check_mode_is_on() -> None:
 
 @pytest.mark.parametrize("op", [op for op in OPS if table.spellings(op)], ids=lambda op: op.name)
 def test_documented(op: Op) -> None:
-    assert op.doc.rstrip().endswith("."), op.doc
+    assert op.doc.rstrip().endswith((".", "…")), op.doc
     assert op.example
 
 
@@ -73,8 +75,13 @@ def test_has_a_sample_that_works(op: Op) -> None:
 
 
 def test_no_op_is_untested() -> None:
-    """An op without an example is a part of others, whose samples call it."""
+    """An op without an example is a part of others, whose samples or derivatives call it."""
     for op in OPS:
+        for sample in table.smooth(op, dtypes.float32):
+            points = [t.requires_grad_() for t in table.differentiable_inputs(sample)]
+            for y in table.tensors_in(sample.run()):
+                if y.requires_grad:
+                    table.outcome(functions["autograd.grad"], y.sum(), points, allow_unused=True)
         for sample in table.samples(op):
             sample.run()
     hidden = [op for op in registry.ops.values() if op not in OPS]
