@@ -310,7 +310,7 @@ def _slice(plan: Plan, d: int, item: slice, always: bool) -> None:
         raise DimError(d, plan.layout.ndim)
     size = plan.layout.shape[d]
     first, last, _ = slice(start, stop).indices(size)
-    if not always and first == 0 and last == size and step == 1:
+    if not always and not start and last == size and step == 1:
         return
     last = max(first, last)
     length = (last - first + step - 1) // step
