@@ -49,7 +49,8 @@ def _bias(mask: Tensor | None, causal: bool, query: Tensor, key: Tensor) -> Any:
         mask = F.zeros_like(mask, dtype=query.dtype).masked_fill(~mask, float("-inf"))
     if not causal:
         return mask
-    seen = F.ones(query.layout.shape[-2], key.layout.shape[-2], dtype=dtypes.bool_).tril()
+    shape = (query.layout.shape[-2], key.layout.shape[-2])
+    seen = F.ones(shape, dtype=dtypes.bool_, device=query.device).tril()
     ahead = F.zeros_like(seen, dtype=query.dtype).masked_fill(~seen, float("-inf"))
     return ahead if mask is None else mask + ahead
 

@@ -181,6 +181,11 @@ def embedding_bag(
         include_last_offset,
         padding,
     )
+    if y.is_meta:
+        count = y.layout.shape[0]
+        lengths = (0 if mode == _SUM else indices.layout.numel, count, count)
+        parts = [F.empty(n, dtype=dtypes.int64, device=y.device) for n in lengths]
+        return (y, *parts)
     starts = _starts(offsets, indices.layout.numel, include_last_offset)
     sizes = [end - start for start, end in zip(starts, starts[1:], strict=False)]
     if mode == _SUM:
@@ -209,7 +214,8 @@ def _as_bags(input: Any, offsets: Any, per_sample_weights: Any) -> tuple[Any, An
         starts = [i * length for i in range(input.size(0))]
         if per_sample_weights is not None:
             per_sample_weights = per_sample_weights.reshape(-1)
-        return input.reshape(-1), F.tensor(starts, dtype=input.dtype), per_sample_weights
+        offsets = F.tensor(starts, dtype=input.dtype, device=input.device)
+        return input.reshape(-1), offsets, per_sample_weights
     if input.dim() != 1:
         raise TensorValueError(
             f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}"

@@ -312,13 +312,13 @@ def _grid_gradients(g: Tensor, theta: Tensor, size: Any, align_corners: bool) ->
 def affine_grid_generator(theta: Tensor, size: Any, align_corners: bool) -> Made:
     """The points that an affine map takes a regular grid to."""
     n, _, *sizes = size
-    if theta.size(0) != n:
+    if theta.size(0) != n or theta.size(2) != len(sizes) + 1:
         cells = 1
         for s in sizes:
             cells *= s
         raise TensorRuntimeError(
             "Expected size for first two dimensions of batch2 tensor to be: "
-            f"[{n}, {len(sizes) + 1}] but got: [{theta.layout.shape[0]}, {len(sizes) + 1}]."
+            f"[{n}, {len(sizes) + 1}] but got: [{theta.size(0)}, {theta.size(2)}]."
         )
     shape = (n, *sizes, len(sizes))
     return made(theta.dtype, shape, lambda xp: array_of(_grid, theta, tuple(size), align_corners))
