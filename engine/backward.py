@@ -71,7 +71,8 @@ def _visit(edges: Any, retain: bool, captures: _Captures | None) -> dict[Tensor,
     leaves: dict[Tensor, Tensor] = {}
     push, pop = heappush, heappop
     needed = None if captures is None else captures.needed
-    anomaly = state.anomaly is True
+    observe = _refuse_nan if state.anomaly is True else state.observe
+    retain = retain or state.observe is not None
     while True:
         # A chain goes from node to node through ``only``; the heap is for where paths meet.
         only: Any = None
@@ -126,8 +127,8 @@ def _visit(edges: Any, retain: bool, captures: _Captures | None) -> dict[Tensor,
         state.site = node.site
         try:
             grads = node.gradient.apply(node, g)
-            if anomaly:
-                _refuse_nan(node, grads)
+            if observe is not None:
+                observe(node, g, grads)
             edges = zip(node.next, node.nr, grads, strict=False)
         except Exception:
             if captures is None:
@@ -138,7 +139,7 @@ def _visit(edges: Any, retain: bool, captures: _Captures | None) -> dict[Tensor,
     return leaves
 
 
-def _refuse_nan(node: Node, grads: Sequence[Tensor | None]) -> None:
+def _refuse_nan(node: Node, g: Any, grads: Sequence[Tensor | None]) -> None:
     """Anomaly detection: fail at the node that made NaN."""
     for at, g in enumerate(grads):
         if g is not None and g.array is not None and bool((g.array != g.array).any()):

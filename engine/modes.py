@@ -16,12 +16,13 @@ class Modes:
     """``grad`` is false inside inference mode as well; ``site`` is opaque to the engine.
 
     ``check``: every result is verified against its rule. ``watch`` says that one of ``check`` and
-    ``inference`` is on, so that the quick paths look at one flag.
+    ``inference`` is on, so that the quick paths look at one flag. ``observe(node, g, gradients)``,
+    where there is one, is told of each node that a backward pass went through, and graphs are kept.
     """
 
     __slots__ = (
         "anomaly", "autocast", "check", "default_device", "default_dtype", "grad", "inference",
-        "sequence", "site", "warn", "watch",
+        "observe", "sequence", "site", "warn", "watch",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -40,6 +41,7 @@ class Modes:
         self.default_device: Any = None
         self.anomaly: Any = False
         self.autocast: Any = None
+        self.observe: Any = None
 
     def set_inference(self, on: bool) -> None:
         """Enter or leave inference mode (``grad`` is set by the caller)."""

@@ -27,6 +27,14 @@ class Result:
         self.shown = shown
 
 
+class Finding(Result):
+    """An explanation whose fields are all there is to it: json writes them as they stand."""
+
+    __slots__ = ()
+
+    kind: str
+
+
 class TensorResult(Result):
     """An expression statement whose value is a tensor.
 

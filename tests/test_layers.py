@@ -63,6 +63,7 @@ LAYERS = [
     "tensorcli.settings",
     "tensorcli.files",
     "tensorcli.results",
+    "tensorcli.findings",
     "tensorcli.language",
     "tensorcli.explain",
     "tensorcli.session",

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     # A statement answers None, or how its block is left: BREAK, CONTINUE, or (value,) for return.
     Action = Callable[[Frame], Any]
     Store = Callable[[Frame, Any], None]
+    # Puts an observer around the closure of each statement, for runs that are watched.
+    Trace = Callable[[ast.stmt, Action], Action]
+    # The same for the closure of each expression.
+    Watch = Callable[[ast.expr, Value], Value]
 
 GLOBALS = 0
 PARENT = 1
@@ -37,10 +41,14 @@ class Context:
     """What is known of the place that is being compiled.
 
     `names` are the names bound in this scope (at module level unknown: they are looked up when
-    reached), `outer_names` those that a nonlocal statement gave away.
+    reached), `outer_names` those that a nonlocal statement gave away. `trace` and `watch` are
+    there only where the run is to be watched, and cost nothing otherwise.
     """
 
-    __slots__ = ("kind", "known", "loops", "names", "outer_names", "parent", "qualname", "source")
+    __slots__ = (
+        "kind", "known", "loops", "names", "outer_names", "parent", "qualname", "source", "trace",
+        "watch",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -61,6 +69,8 @@ class Context:
         self.loops = 0
         # What names mean that the program does not bind, once looked up.
         self.known: dict[str, object] = {} if parent is None else parent.known
+        self.trace: Trace | None = None if parent is None else parent.trace
+        self.watch: Watch | None = None if parent is None else parent.watch
 
     @property
     def at_module_level(self) -> bool:
@@ -129,7 +139,8 @@ def expression(node: ast.expr, context: Context) -> Value:
     handler = EXPRESSIONS.get(type(node))
     if handler is None:
         refuse_construct(node, context)
-    return handler(node, context)
+    value = handler(node, context)
+    return value if context.watch is None else context.watch(node, value)
 
 
 def statement(node: ast.stmt, context: Context) -> Action:
@@ -137,7 +148,8 @@ def statement(node: ast.stmt, context: Context) -> Action:
     handler = STATEMENTS.get(type(node))
     if handler is None:
         refuse_construct(node, context)
-    return handler(node, context)
+    action = handler(node, context)
+    return action if context.trace is None else context.trace(node, action)
 
 
 # Plain name of what the language leaves out, and what to do instead.

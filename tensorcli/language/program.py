@@ -25,7 +25,7 @@ from tensorcli.language.running import Listener, now
 from tensorcli.language.source import TOO_DEEP, Source, parse, refuse
 
 if TYPE_CHECKING:
-    from tensorcli.language.compiling import Action, Frame
+    from tensorcli.language.compiling import Action, Frame, Trace, Watch
 
 # From this many statements on, a program's closures are kept from the collector for good: running
 # a hundred thousand lines takes 0.6 s if it looks at them and 0.04 s if it does not.
@@ -64,8 +64,17 @@ class Program:
             now.listener, now.handling = outer, handled
 
 
-def compile_program(text: str | Source, file: str | None = None) -> Program:
-    """Read, check and compile a text; raises Refused."""
+def compile_program(
+    text: str | Source,
+    file: str | None = None,
+    *,
+    trace: Trace | None = None,
+    watch: Watch | None = None,
+) -> Program:
+    """Read, check and compile a text; raises Refused.
+
+    `trace` watches its statements, `watch` its expressions.
+    """
     limits.secure_stack()
     source = text if isinstance(text, Source) else Source(text, file)
     # Nothing that a compilation makes is garbage: a collector that looks at all of it again and
@@ -73,7 +82,7 @@ def compile_program(text: str | Source, file: str | None = None) -> Program:
     collecting = gc.isenabled()
     gc.disable()
     try:
-        program = _compile(source)
+        program = _compile(source, trace, watch)
         if len(program.tree.body) > LONG:
             gc.freeze()
         return program
@@ -82,9 +91,11 @@ def compile_program(text: str | Source, file: str | None = None) -> Program:
             gc.enable()
 
 
-def _compile(source: Source) -> Program:
+def _compile(source: Source, trace: Trace | None, watch: Watch | None) -> Program:
     tree = parse(source)
     context = Context(source)
+    context.trace = trace
+    context.watch = watch
     body = tree.body
     try:
         steps = [(node.lineno, statement(node, context)) for node in body[:-1]]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     import ast
+    from collections.abc import Callable
 
     from tensorcli.diagnostics import Span
     from tensorcli.language.source import Source
@@ -79,13 +80,17 @@ class Silence:
 
 
 class Running:
-    """The state of the evaluation that is running; `handling` are the exceptions being handled."""
+    """The state of the evaluation that is running; `handling` are the exceptions being handled.
 
-    __slots__ = ("handling", "listener")
+    `replay` gives whatever can run the program once more, for the explanations that must.
+    """
+
+    __slots__ = ("handling", "listener", "replay")
 
     def __init__(self) -> None:
         self.listener: Listener = Silence()
         self.handling: list[BaseException] = []
+        self.replay: Callable[[], Any] | None = None
 
 
 now = Running()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def text(result: results.Result, width: int = 80, file: str | None = None) -> str:
     """A result as text, final newline included."""
-    return TEXTS[type(result)](result, width, file)
+    return TEXTS.get(type(result), _lines)(result, width, file)
 
 
 def _tensor(result: results.TensorResult, width: int, file: str | None) -> str:
@@ -50,6 +50,10 @@ def explanation_lines(result: Any, width: int, file: str | None) -> list[Line]:
         from tensorcli.render.snippet import warning_lines
 
         return warning_lines(result.message, result.line, file, width)
+    if isinstance(result, results.Finding):
+        from tensorcli.render import findings
+
+        return findings.LINES[type(result)](result, width)
     from tensorcli.render import explanation
 
     return explanation.LINES[type(result)](result, width)
