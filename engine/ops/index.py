@@ -121,6 +121,11 @@ FUNCTIONS = {
     "finite_differences": (
         "gradient "
     ),
+    "fourier": (
+        "fft.fft fft.fft2 fft.fftn fft.hfft fft.hfft2 fft.hfftn fft.ifft fft.ifft2 fft.ifftn "
+        "fft.ihfft fft.ihfft2 fft.ihfftn fft.irfft fft.irfft2 fft.irfftn fft.rfft fft.rfft2 "
+        "fft.rfftn "
+    ),
     "function_transforms": (
         "func.functionalize func.grad func.grad_and_value func.hessian func.jacfwd func.jacrev "
         "func.jvp func.linearize func.vjp "
@@ -210,6 +215,9 @@ FUNCTIONS = {
         "bilinear conv_tbc nn.functional.bilinear nn.functional.conv_tbc "
         "nn.functional.local_response_norm nn.functional.pdist nn.functional.rrelu "
         "nn.functional.rrelu_ pdist rrelu rrelu_ "
+    ),
+    "multi_head": (
+        "nn.functional.multi_head_attention_forward "
     ),
     "normalisation": (
         "batch_norm group_norm instance_norm layer_norm native_layer_norm "
@@ -301,6 +309,9 @@ FUNCTIONS = {
     ),
     "searching": (
         "bucketize searchsorted "
+    ),
+    "sequence_losses": (
+        "ctc_loss nn.functional.ctc_loss nn.functional.linear_cross_entropy "
     ),
     "settings": (
         "are_deterministic_algorithms_enabled backends.cudnn.is_available "
@@ -709,6 +720,14 @@ OPS = {
     "finite_differences": (
         "gradient "
     ),
+    "fourier": (
+        "fft.fft fft.fft2 fft.fftn fft.hfft fft.hfft2 fft.hfftn fft.ifft fft.ifft2 fft.ifftn "
+        "fft.ihfft fft.ihfft2 fft.ihfftn fft.irfft fft.irfft2 fft.irfftn fft.rfft fft.rfft2 "
+        "fft.rfftn "
+    ),
+    "fourier_transforms": (
+        "fft_c2c fft_c2r fft_r2c "
+    ),
     "functional_activation": (
         "nn.functional.celu nn.functional.elu nn.functional.glu nn.functional.hardsigmoid "
         "nn.functional.hardswish nn.functional.hardtanh nn.functional.leaky_relu "
@@ -766,6 +785,9 @@ OPS = {
     "mixing": (
         "bilinear conv_tbc nn.functional.local_response_norm nn.functional.rrelu "
         "nn.rrelu_with_noise nn.trilinear pdist rrelu rrelu_ "
+    ),
+    "multi_head": (
+        "nn.functional.multi_head_attention_forward "
     ),
     "normalisation": (
         "batch_norm group_norm instance_norm layer_norm native_layer_norm nn.batch_norm "
@@ -846,6 +868,9 @@ OPS = {
     ),
     "searching": (
         "bucketize searchsorted "
+    ),
+    "sequence_losses": (
+        "ctc_loss nn.ctc_loss nn.functional.ctc_loss nn.functional.linear_cross_entropy "
     ),
     "shaping": (
         "_reshape_alias _unsafe_view _view_dtype flatten ravel reshape reshape_as unflatten "

@@ -305,7 +305,8 @@ def batch_norm(
         missing = "running_mean" if running_mean is None else "running_var"
         raise TensorRuntimeError(f"{missing} must be defined in evaluation mode")
     _check_mixed(input, weight, bias, running_mean, running_var)
-    y = ops["nn.batch_norm"].function(input, weight, bias, running_mean, running_var, training, eps)
+    known = (None, None) if training else (running_mean, running_var)
+    y = ops["nn.batch_norm"].function(input, weight, bias, *known, training, eps)
     if training and (running_mean is not None or running_var is not None):
         x = _wide(input.detach())
         dims = (0, *range(2, len(shape)))
@@ -445,9 +446,7 @@ def _group_norm(
             f"Expected at least 2 dimensions for input tensor but received {input.dim()}"
         )
     size = list(input.size())
-    _check_batch(
-        (size[0] * size[1] // num_groups, num_groups, *size[2:]) if num_groups else tuple(size)
-    )
+    _check_batch((size[0] * size[1] // num_groups, num_groups, *size[2:]))
     return ops["group_norm"].function(input, num_groups, weight, bias, eps)
 
 

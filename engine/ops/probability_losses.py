@@ -306,7 +306,7 @@ def gaussian_nll_loss(
         if var < 0:
             raise TensorValueError("var has negative entry/entries")
         var = var * F.ones_like(input)
-    elif (var < 0).any():
+    elif (var < 0).any().item():
         raise TensorValueError("var has negative entry/entries")
     if var.size() != input.size():
         if input.size()[:-1] == var.size():
