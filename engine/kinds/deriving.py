@@ -157,9 +157,14 @@ def _make_apply(plan: _Plan, count: int) -> Any:
 def _apply_linear(place: int, fn: Any, count: int) -> Any:
     """One input, nothing kept."""
     before, after = (None,) * place, (None,) * (count - place - 1)
-    if count == 1:
-        return lambda node, g: _listed(fn(g))
-    return lambda node, g: (*before, *_listed(fn(g)), *after)
+
+    def apply(node: Node, g: Any) -> Sequence[Any]:
+        value = fn(g)
+        if value.__class__ is Tensor and count <= 2:
+            return (value,) if count == 1 else (value, None) if place == 0 else (None, value)
+        return (*before, *_listed(value), *after)
+
+    return apply
 
 
 def _apply_in_order(place: int, fn: Any, count: int) -> Any:
