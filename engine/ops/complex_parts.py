@@ -51,7 +51,7 @@ def view_as_complex(input: Tensor) -> tuple[Layout, int, Any]:
         raise TensorRuntimeError("Tensor must have a last dimension of size 2")
     if strides[-1] != 1:
         raise TensorRuntimeError("Tensor must have a last dimension with stride 1")
-    if any(s % 2 for s in strides[:-1]):
+    if any(s % 2 and n != 1 for n, s in zip(shape[:-1], strides[:-1], strict=True)):
         raise TensorRuntimeError(
             "Tensor must have a stride divisible by 2 for all but last dimension"
         )

@@ -114,7 +114,6 @@ def _fill_number(input: Tensor, value: Scalar) -> Made:
     method=False,
     inplace=True,
     out=False,
-    overlapping=True,
     node="FillBackward3",
     name="_fill_tensor",
     example="zeros(2).fill_(tensor(7.))",
@@ -201,11 +200,12 @@ def _in_place(name: str) -> Any:
 
 
 def _filled_in_place(x: Tensor, value: Any) -> Tensor:
-    """Without a record: elements that share memory may be filled, too."""
+    """Without a record: elements that share memory may be filled with a number, too."""
     if isinstance(value, Tensor):
         if tape.requires_grad(value) and state.grad:
             return _in_place("_fill_tensor")(x, value)
         _check_value(value)
+        tape.check_overlap(x)
         if value.array is None:
             tape.bump(x)
             return x

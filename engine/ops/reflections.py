@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import TensorRuntimeError
+from engine.formats import contiguous_format
 from engine.kinds import composite, kernel, made
 from engine.matrices import check_kernel, column_major
 from engine.registry import F, functions
@@ -144,4 +145,4 @@ def ormqr(
     q = _linalg("householder_product")(whole, tau)
     q = q.mH if transpose else q
     y = q @ other if left else other @ q
-    return y.mT.contiguous().mT
+    return y.mT.clone(memory_format=contiguous_format).mT  # type: ignore[no-any-return]
