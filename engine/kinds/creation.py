@@ -133,7 +133,7 @@ def finish_creation(
 
 
 def _build(op: Op, takes_out: bool) -> Any:
-    name = op.name.rpartition(".")[2]
+    name = op.spoken or op.name.rpartition(".")[2]
     own = parameters(op)
     run = body_caller(op)
     at_dtype = next((i for i, p in enumerate(own) if p.name == "dtype"), -1)

@@ -126,6 +126,9 @@ FUNCTIONS = {
         "fft.ihfft fft.ihfft2 fft.ihfftn fft.irfft fft.irfft2 fft.irfftn fft.rfft fft.rfft2 "
         "fft.rfftn "
     ),
+    "fourier_frequencies": (
+        "fft.fftfreq fft.fftshift fft.ifftshift fft.rfftfreq "
+    ),
     "function_transforms": (
         "func.functionalize func.grad func.grad_and_value func.hessian func.jacfwd func.jacrev "
         "func.jvp func.linearize func.vjp "
@@ -724,6 +727,9 @@ OPS = {
         "fft.fft fft.fft2 fft.fftn fft.hfft fft.hfft2 fft.hfftn fft.ifft fft.ifft2 fft.ifftn "
         "fft.ihfft fft.ihfft2 fft.ihfftn fft.irfft fft.irfft2 fft.irfftn fft.rfft fft.rfft2 "
         "fft.rfftn "
+    ),
+    "fourier_frequencies": (
+        "fft.fftfreq fft.fftshift fft.ifftshift fft.rfftfreq "
     ),
     "fourier_transforms": (
         "fft_c2c fft_c2r fft_r2c "
