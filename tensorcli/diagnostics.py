@@ -56,14 +56,29 @@ class Label:
         return f"Label({self.span!r}, {self.text!r})"
 
 
+class ShapeLine:
+    """The shape of one operand; `dim` is the dimension of it that does not fit, if one is."""
+
+    __slots__ = ("dim", "shape", "text")
+
+    def __init__(self, text: str, shape: tuple[int, ...], dim: int | None = None) -> None:
+        self.text = text
+        self.shape = shape
+        self.dim = dim
+
+    def __repr__(self) -> str:
+        return f"ShapeLine({self.text!r}, {self.shape!r}, {self.dim!r})"
+
+
 class Diagnostic:
     """One mistake: `type` and `message` are what Python or PyTorch would show, the rest is ours.
 
     `code` is a short stable word (`syntax`, `construct`, `name`, `limit-memory` …); `span` is None
     where the mistake has no place in a text; a fix is any object that the explanations made.
+    `shapes` are to be shown under each other.
     """
 
-    __slots__ = ("code", "fixes", "labels", "message", "notes", "span", "type")
+    __slots__ = ("code", "fixes", "labels", "message", "notes", "shapes", "span", "type")
 
     def __init__(
         self,
@@ -74,6 +89,7 @@ class Diagnostic:
         labels: Iterable[Label] = (),
         notes: Iterable[str] = (),
         fixes: Iterable[object] = (),
+        shapes: Iterable[ShapeLine] = (),
     ) -> None:
         self.code = code
         self.type = type
@@ -82,6 +98,7 @@ class Diagnostic:
         self.labels = tuple(labels)
         self.notes = tuple(notes)
         self.fixes = tuple(fixes)
+        self.shapes = tuple(shapes)
 
     def with_more(
         self,
@@ -89,6 +106,7 @@ class Diagnostic:
         labels: Iterable[Label] = (),
         notes: Iterable[str] = (),
         fixes: Iterable[object] = (),
+        shapes: Iterable[ShapeLine] = (),
     ) -> Diagnostic:
         """The same mistake with more said about it."""
         return Diagnostic(
@@ -99,6 +117,7 @@ class Diagnostic:
             (*self.labels, *labels),
             (*self.notes, *notes),
             (*self.fixes, *fixes),
+            (*self.shapes, *shapes),
         )
 
     def __repr__(self) -> str:

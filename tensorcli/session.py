@@ -11,9 +11,11 @@ from tensorcli import results
 from tensorcli.diagnostics import Diagnostic, Span, line_span
 from tensorcli.exit_status import ExitStatus
 from tensorcli.explain import forms as _forms  # noqa: F401 - registers the explanations
+from tensorcli.explain.replay import Replay
 from tensorcli.language import limits
 from tensorcli.language.errors import Refused, attach
 from tensorcli.language.program import compile_program
+from tensorcli.language.running import now
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,21 +43,24 @@ class Session:
     are worked out too; they are for terminals.
     """
 
-    __slots__ = ("environment", "explains", "names", "settings")
+    __slots__ = ("environment", "explains", "names", "seed", "settings", "texts")
 
     def __init__(self, environment: Environment, settings: Settings) -> None:
         self.environment = environment
         self.settings = settings
         self.explains = False
         self.names: dict[str, object] = {}
+        # What ran so far, for explanations that must run it once more.
+        self.texts: list[str] = []
         self.reset()
 
     def reset(self) -> None:
         """No names, default modes and print options, the generator seeded afresh."""
         self.names.clear()
+        self.texts.clear()
         modes.state.reset()
         printing.reset_options()
-        reseed(self.settings.seed)
+        self.seed = reseed(self.settings.seed)
 
     def run(
         self,
@@ -97,9 +102,12 @@ class Session:
         """The ring around statements: errors of the program, and faults of ours."""
         program = None
         since = modes.state.sequence
+        replay = Replay(self.texts, text, self.seed)
+        now.replay = lambda: replay
         try:
             program = compile_program(text, file)
             program.run(self.names, listener)
+            self.texts.append(text)
         except Refused as refused:
             return _ended(listener.emit, refused.diagnostic, text, ExitStatus.INVALID)
         except InternalFault as fault:
@@ -109,7 +117,10 @@ class Session:
             )
         except Exception as exc:
             self._show_traceback()
-            status, diagnostic = _judged(exc, text, since, started=program is not None)
+            status, diagnostic = _judged(
+                exc, text, since, self.names, replay, started=program is not None
+            )
+            self.texts.append(text)
             return _ended(listener.emit, diagnostic, text, status)
         return ExitStatus.OK
 
@@ -207,13 +218,15 @@ class Listener:
         return self._shows_last and statement.is_last
 
 
-def reseed(seed: int | None) -> None:
-    """The generator as PyTorch's at the start: from the system's entropy unless a seed is given."""
+def reseed(seed: int | None) -> int:
+    """The generator as PyTorch's at the start: from the system's entropy unless a seed is given.
+
+    The answer is the seed in use, with which a rerun meets the same numbers.
+    """
     if seed is None:
-        if "seed" in functions:
-            functions["seed"]()
-    else:
-        functions["manual_seed"](seed)
+        return int(functions["seed"]())
+    functions["manual_seed"](seed)
+    return seed
 
 
 def line_running() -> int | None:
@@ -241,14 +254,22 @@ def fault_diagnostic(fault: Exception, text: str) -> Diagnostic:
     return Diagnostic("internal", "InternalError", what, place_running(text))
 
 
-def _judged(exc: Exception, text: str, since: int, started: bool) -> tuple[ExitStatus, Diagnostic]:
+def _judged(
+    exc: Exception,
+    text: str,
+    since: int,
+    names: dict[str, object],
+    replay: Replay,
+    *,
+    started: bool,
+) -> tuple[ExitStatus, Diagnostic]:
     """The exit status and the diagnostic of an exception that ended a program."""
     from tensorcli.explain import raised
 
     if isinstance(exc, MemoryError):
         place = place_running(text)
         return ExitStatus.LIMIT, raised.limit_diagnostic("memory", "out of memory", place)
-    diagnostic = raised.diagnostic_of(exc, since)
+    diagnostic = raised.diagnostic_of(exc, since, names, replay)
     if not started or diagnostic.span is None:
         # No node of the program noted it: it did not come from the program.
         return ExitStatus.ERROR, fault_diagnostic(exc, text)

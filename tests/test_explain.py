@@ -186,17 +186,33 @@ def error(text: str) -> dict[str, Any]:
     ("text", "fixes"),
     [
         ("x = ones(2, 3)\nx + ones(2)", {"x + ones(2).unsqueeze(1)": [2, 3]}),
-        ("x = ones(2, 3)\nx @ x", {"x @ x.t()": [2, 2], "x.t() @ x": [3, 3]}),
+        (
+            "x = ones(2, 3)\nx @ x",
+            {"x @ x.t()": [2, 2], "x.t() @ x": [3, 3], "x * x": [2, 3]},
+        ),
         (
             "x = ones(2, 3)\n(x * 2) @ (x + 1)",
-            {"(x * 2) @ (x + 1).t()": [2, 2], "(x * 2).t() @ (x + 1)": [3, 3]},
+            {
+                "(x * 2) @ (x + 1).t()": [2, 2],
+                "(x * 2).t() @ (x + 1)": [3, 3],
+                "(x * 2) * (x + 1)": [2, 3],
+            },
         ),
-        ("x = ones(2, 3)\nx.t().view(-1)", {"x.t().reshape(-1)": [6]}),
-        ("x = ones(2, 3)\nx.t().view(3, -1, 1)\nx.t().view((6,))", {"x.t().reshape((6,))": [6]}),
+        (
+            "x = ones(2, 3)\nx.t().view(-1)",
+            {"x.t().reshape(-1)": [6], "x.t().contiguous().view(-1)": [6]},
+        ),
+        (
+            "x = ones(2, 3)\nx.t().view(3, -1, 1)\nx.t().view((6,))",
+            {"x.t().reshape((6,))": [6], "x.t().contiguous().view((6,))": [6]},
+        ),
         ("x = ones(2, 3)\nx + ones(5, 7)", {}),
         (
             "m = ones(2, 2, dtype=float64)\nm @ ones(2, 2)",
-            {"m @ ones(2, 2).to(torch.float64)": [2, 2]},
+            {
+                "m @ ones(2, 2).to(torch.float64)": [2, 2],
+                "m.to(torch.float32) @ ones(2, 2)": [2, 2],
+            },
         ),
     ],
 )  # fmt: skip
@@ -219,8 +235,11 @@ def test_a_shape_mismatch_in_text() -> None:
         "  |     ~^^^~~~~~~~\n"
         "  |     |   shape [2], float32\n"
         "  |     shape [2, 3], float32\n"
+        "    x        [2, 3]\n"
+        "    ones(2)     [2]\n"
+        "                 ^\n"
         "  note: sizes are matched from the right and must be equal or 1: in dimension 1\n"
-        "        of the result 3 meets 2\n"
+        "        of the result, 3 of `x` meets 2 of `ones(2)`\n"
         "  fix: x + ones(2).unsqueeze(1)   gives shape [2, 3]\n"
     )
 
@@ -234,6 +253,7 @@ LABELS = [
         [
             (4, "shape [], by SumBackward0"),
             (2, "ExpBackward0 kept a value here, changed since"),
+            (3, "changed here"),
         ],
     ),
     (
@@ -241,6 +261,7 @@ LABELS = [
         [
             (4, "shape [], by SumBackward0"),
             (2, "ExpBackward0 kept a value here, freed since"),
+            (3, "freed here"),
         ],
     ),
 ]

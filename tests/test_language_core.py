@@ -145,7 +145,7 @@ def test_operands_of_an_operator() -> None:
         ("1 < k < word", [("k", 5), ("word", "a b")]),
         ("k.missing", [("k", 5)]),
         ("word += k", [("word", "a b"), ("k", 5)]),
-        ("k[0] = 1", [("k", 5), ("0", 0)]),
+        ("k[0] = 1", [("k", 5), ("0", 0), ("1", 1)]),
         ("for i in k: pass", [("k", 5)]),
     ],
 )

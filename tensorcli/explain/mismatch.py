@@ -1,46 +1,152 @@
-"""What the operands of a failed operation have to do with it: shapes, dtypes, and tried fixes."""
+"""Why an operation failed: a label for each operand, the rule that was broken, and tried fixes.
+
+A table finds the explanation by the exception's class, by its words, or by the operation.
+"""
 
 from __future__ import annotations
 
 from engine import errors as faults
 from engine.tape import shown_node
 from engine.tensor import Tensor
-from tensorcli.diagnostics import Diagnostic, Label, line_span
-from tensorcli.explain import fixes
-from tensorcli.explain.layout import first_break, row_major
+from tensorcli.diagnostics import Diagnostic, Label
+from tensorcli.explain import casts, elements, refusals, shapes, words
+from tensorcli.explain.shapes import Reason
+from tensorcli.explain.trial import Failure
+from tensorcli.language.attributes import NearNames
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import Any
 
-    from tensorcli.explain.fixes import Fix
-    from tensorcli.language.errors import Operand, Where
+    from tensorcli.explain.replay import Replay
+    from tensorcli.language.errors import Where
 
-    Notes = Callable[[Any, list[Operand]], list[str]]
-    Repairs = Callable[[Where, Any, list[Operand]], list[Fix]]
+    Explain = Callable[[Failure, Any], Reason]
 
 
 def with_reasons(
-    diagnostic: Diagnostic, exc: Exception, where: Where, since: int = 0
+    diagnostic: Diagnostic,
+    exc: Exception,
+    where: Where,
+    since: int,
+    names: Mapping[str, object],
+    replay: Replay | None,
 ) -> Diagnostic:
-    """The diagnostic with a label per tensor operand, and the rule that was broken.
+    """The diagnostic with what its operands are, why they do not do, and what would.
 
     Of graph nodes only those numbered above `since` were recorded by this very text.
     """
+    failure = Failure(where, names)
+    diagnostic = diagnostic.with_more(labels=_labels(exc, failure))
+    if isinstance(exc, faults.EngineError):
+        reason, labels = refusals.explain(failure, exc, since, replay)
+        diagnostic = diagnostic.with_more(labels=labels)
+        if not reason.notes:
+            reason = _reason(failure, exc)
+    else:
+        reason = _reason(failure, exc)
+    return diagnostic.with_more(notes=reason.notes, fixes=reason.fixes, shapes=reason.shapes)
+
+
+def _reason(failure: Failure, exc: Exception) -> Reason:
+    for test, explain in REASONS:
+        if _applies(test, failure, exc):
+            found = explain(failure, exc)
+            if found.notes or found.fixes or found.shapes:
+                return found
+    return Reason()
+
+
+def _applies(test: type | str | frozenset[str], failure: Failure, exc: Exception) -> bool:
+    if isinstance(test, str):
+        return test in str(exc)
+    if isinstance(test, frozenset):
+        return failure.operation.rstrip("_") in test
+    return isinstance(exc, test)
+
+
+def _near(failure: Failure, exc: Any) -> Reason:
+    hints = getattr(exc, "tensorcli_hints", ())
+    near = [name for hint in hints if isinstance(hint, NearNames) for name in hint.near()]
+    return Reason([], words.near_name(failure, near))
+
+
+def _ordinary_broadcast(failure: Failure, exc: Any) -> Reason:
+    if failure.operation == "linear":
+        return shapes.expansion(failure, exc)
+    return shapes.broadcast(failure, exc)
+
+
+JOINING = frozenset({"cat", "concat", "concatenate", "stack", "hstack", "vstack", "row_stack",
+                     "dstack", "column_stack"})  # fmt: skip
+INDEXING = frozenset({"getitem", "setitem"})
+GATHERING = frozenset({"gather", "scatter", "scatter_add", "scatter_reduce", "index_add",
+                       "index_copy", "index_fill", "index_select", "embedding", "take",
+                       "take_along_dim", "embedding_bag"})  # fmt: skip
+TARGETS = frozenset({"cross_entropy", "nll_loss"})
+
+# The first row that has something to say explains: a class, words of the message, or operations.
+REASONS: tuple[tuple[type | str | frozenset[str], Explain], ...] = (
+    (NameError, _near),
+    (AttributeError, _near),
+    ("Boolean value of Tensor with", elements.truth),
+    ("converted to Scalar", elements.one_number),
+    ("only one element tensors", elements.one_number),
+    ("expected sequence of length", elements.ragged),
+    ("not a sequence", elements.ragged),
+    (faults.DeviceError, casts.devices),
+    (faults.NoCudaError, casts.no_device),
+    (JOINING, shapes.joining),
+    ("einsum()", shapes.contraction),
+    (TARGETS, elements.target),
+    ("must be the same as input size", elements.same_size),
+    ("Found dtype", casts.dtypes),
+    ("with a bool tensor is not supported", casts.mask_minus),
+    ("on a bool tensor is not supported", casts.mask_minus),
+    ("can't be cast to the desired output type", casts.inplace_dtype),
+    ("could not infer output dtype", casts.one_dtype),
+    ("only support floating point", casts.one_dtype),
+    ("condition to be a boolean", casts.to_boolean),
+    ("only supports boolean masks", casts.to_boolean),
+    ("the same dtype", casts.dtypes),
+    ("did not match", casts.dtypes),
+    ("but got dtype", casts.dtypes),
+    ("applicable to index tensor", casts.to_integer),
+    ("scalar types: Long", casts.to_integer),
+    (faults.BroadcastError, _ordinary_broadcast),
+    ("doesn't match the broadcast shape", shapes.grown),
+    ("The expanded size of the tensor", shapes.expansion),
+    ("the number of sizes provided", shapes.expansion),
+    (INDEXING, elements.index),
+    (GATHERING, elements.gather),
+    (faults.MatmulError, shapes.product),
+    (shapes.PRODUCTS, shapes.product),
+    (faults.ViewError, shapes.view),
+    (faults.ShapeError, shapes.count),
+    (faults.DimError, elements.dim_range),
+    ("to conv", shapes.convolution),
+    ("Given groups=", shapes.convolution),
+    ("Kernel size", shapes.convolution),
+    (faults.DtypeNotImplementedError, casts.dtypes),
+    (faults.DtypeError, casts.dtypes),
+    ("must be tuple of ints", words.sizes),
+    ("positional argument but", words.number_list),
+    ("keyword argument", words.keyword),
+    ("invalid combination of arguments", words.keyword),
+)
+
+
+# -- labels ----------------------------------------------------------------------------------
+
+
+def _labels(exc: Exception, failure: Failure) -> list[Label]:
+    """What each tensor of the operation is; dtype or strides where they are the matter."""
     if not isinstance(exc, faults.EngineError):
-        return diagnostic
-    operands = [operand for operand in where.operands if isinstance(operand.value, Tensor)]
+        return []
     describe = next((d for kind, d in DESCRIPTIONS if isinstance(exc, kind)), _shape_and_dtype)
-    labels = [Label(operand.span, describe(operand.value)) for operand in operands]
-    labels += _recorded_labels(exc, where, since)
-    diagnostic = diagnostic.with_more(labels=labels)
-    for kind, (notes, repairs) in REASONS.items():
-        if isinstance(exc, kind):
-            return diagnostic.with_more(
-                notes=notes(exc, operands), fixes=repairs(where, exc, operands)
-            )
-    return diagnostic
+    parts = [part for part in failure.parts if isinstance(part.value, Tensor)]
+    return [Label(part.span, describe(part.value)) for part in parts]
 
 
 def _shape_and_dtype(value: Any) -> str:
@@ -67,88 +173,3 @@ DESCRIPTIONS: tuple[tuple[type[Exception], Callable[[Any], str]], ...] = (
     (faults.AutogradError, _graph_state),
     (faults.InplaceError, _graph_state),
 )
-
-
-def _recorded_labels(exc: Any, where: Where, since: int) -> list[Label]:
-    """Where the node was recorded whose saved value was changed or freed."""
-    if not isinstance(exc, faults.SavedTensorError | faults.FreedGraphError):
-        return []
-    node: Any = exc.node
-    line = getattr(node, "site", None)
-    if not isinstance(line, int) or node.sequence <= since:
-        return []
-    what = "changed since" if isinstance(exc, faults.SavedTensorError) else "freed since"
-    text = f"{node.type_name} kept a value here, {what}"
-    return [Label(line_span(where.source.text, line), text)]
-
-
-def _broadcast_notes(exc: faults.BroadcastError, operands: list[Operand]) -> list[str]:
-    """The rule, and the two sizes that break it, counted as they stand in each operand."""
-    a, b = exc.shapes
-    width = max(len(a), len(b))
-    left, right = (_size(shape, exc.dim - width + len(shape)) for shape in (a, b))
-    return [
-        "sizes are matched from the right and must be equal or 1: "
-        f"in dimension {exc.dim} of the result {left} meets {right}"
-    ]
-
-
-def _size(shape: tuple[int, ...], dim: int) -> str:
-    return "nothing" if dim < 0 else str(shape[dim])
-
-
-def _matmul_notes(exc: faults.MatmulError, operands: list[Operand]) -> list[str]:
-    a, b = exc.shapes
-    if not a or not b:
-        return []
-    rows = b[-2] if len(b) > 1 else b[-1]
-    return [f"the last size of the left ({a[-1]}) must equal the rows of the right ({rows})"]
-
-
-def _view_notes(exc: faults.ViewError, operands: list[Operand]) -> list[str]:
-    dim = first_break(exc.old_shape, exc.old_strides)
-    note = f"with strides {exc.old_strides} the elements do not lie in the order of the dimensions"
-    if dim is not None:
-        wanted = row_major(exc.old_shape)[dim]
-        note += f": dim {dim} has stride {exc.old_strides[dim]}, a view needs {wanted}"
-    return [note]
-
-
-def _saved_notes(exc: faults.SavedTensorError, operands: list[Operand]) -> list[str]:
-    node: Any = exc.node
-    if node is None:
-        return []
-    return [
-        f"{node.type_name} needs the value it kept for its derivative: change a copy instead "
-        "(x = x + 1, or x.clone().add_(1))"
-    ]
-
-
-def _no_fixes(where: Where, exc: Exception, operands: list[Operand]) -> list[Fix]:
-    return []
-
-
-def _dtype_notes(exc: Exception, operands: list[Operand]) -> list[str]:
-    names = {operand.value.dtype.name for operand in operands}  # type: ignore[attr-defined]  # tensors only
-    return [f"the operands are {' and '.join(sorted(names))}"] if len(names) > 1 else []
-
-
-def _shape_fixes(where: Where, exc: Exception, operands: list[Operand]) -> list[Fix]:
-    return fixes.of_shapes(where, operands)
-
-
-def _dtype_fixes(where: Where, exc: Exception, operands: list[Operand]) -> list[Fix]:
-    return fixes.of_dtypes(where, operands)
-
-
-def _view_fixes(where: Where, exc: Exception, operands: list[Operand]) -> list[Fix]:
-    return fixes.of_view(where, operands)
-
-
-REASONS: dict[type[Exception], tuple[Notes, Repairs]] = {
-    faults.BroadcastError: (_broadcast_notes, _shape_fixes),
-    faults.MatmulError: (_matmul_notes, _shape_fixes),
-    faults.ViewError: (_view_notes, _view_fixes),
-    faults.DtypeError: (_dtype_notes, _dtype_fixes),
-    faults.SavedTensorError: (_saved_notes, _no_fixes),
-}

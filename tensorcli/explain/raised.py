@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import builtins
 
+from engine import modes
 from engine.errors import EngineError, public_type
 from tensorcli.diagnostics import Diagnostic, Span
 from tensorcli.explain import mismatch
 from tensorcli.language import errors
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tensorcli.explain.replay import Replay
+
+NO_NAMES: Mapping[str, object] = {}
 
 # The kind of mistake, for programs that read errors; the engine's errors bring their own.
 CODES: dict[type[BaseException], str] = {
@@ -33,11 +42,17 @@ _PUBLIC = {
 }
 
 
-def diagnostic_of(exc: Exception, since: int = 0) -> Diagnostic:
+def diagnostic_of(
+    exc: Exception,
+    since: int = 0,
+    names: Mapping[str, object] = NO_NAMES,
+    replay: Replay | None = None,
+) -> Diagnostic:
     """What an exception of the program says, with what the operands have to do with it.
 
     Graph nodes whose sequence number is above `since` were recorded by this text, so that
-    their lines are lines of it; those of earlier inputs at a prompt are not.
+    their lines are lines of it; those of earlier inputs at a prompt are not. `names` are the
+    program's variables; `replay` can run the program once more.
     """
     where = errors.where(exc)
     notes = [str(hint) for hint in errors.hints(exc)]
@@ -51,8 +66,10 @@ def diagnostic_of(exc: Exception, since: int = 0) -> Diagnostic:
     if where is None:
         return diagnostic
     try:
-        return mismatch.with_reasons(diagnostic, exc, where, since)
+        return mismatch.with_reasons(diagnostic, exc, where, since, names, replay)
     except Exception:  # a reason that cannot be given must not hide the error itself
+        if modes.state.check:
+            raise
         return diagnostic
 
 

@@ -153,6 +153,9 @@ def set_element(owner: Any, key: Any, value: Any) -> None:
 
 
 def store_element(node: ast.Subscript, context: Context) -> Store:
+    # The statement around a lone `x[i] = v`: whoever explains an error wants to see the value.
+    whole: ast.Assign | None = getattr(node, "statement", None)
+    nodes = (node.value, node.slice) if whole is None else (node.value, node.slice, whole.value)
     target, index = expression(node.value, context), expression(node.slice, context)
     source = context.source
 
@@ -162,7 +165,7 @@ def store_element(node: ast.Subscript, context: Context) -> Store:
         try:
             set_element(owner, key, value)
         except Exception as exc:
-            attach(exc, source, node, (node.value, node.slice), (owner, key))
+            attach(exc, source, node, nodes, (owner, key, value))
             raise
 
     return run
@@ -182,6 +185,8 @@ def assign(node: ast.Assign, context: Context) -> Action:
                 frame[key] = value(frame)
 
             return assign_name
+        if isinstance(target, ast.Subscript):
+            target.statement = node  # type: ignore[attr-defined]  # nodes take attributes
         save = store(target, context)
         return lambda frame: save(frame, value(frame))
     stores = [store(target, context) for target in node.targets]

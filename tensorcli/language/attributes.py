@@ -155,8 +155,11 @@ class NearNames:
         self.name = name
         self.candidates = candidates
 
-    def __str__(self) -> str:
+    def near(self) -> list[str]:
         from difflib import get_close_matches
 
-        near = get_close_matches(self.name, set(self.candidates()), n=3, cutoff=0.75)
+        return get_close_matches(self.name, set(self.candidates()), n=3, cutoff=0.75)
+
+    def __str__(self) -> str:
+        near = self.near()
         return f"did you mean {' or '.join(near)}?" if near else ""

@@ -65,6 +65,11 @@ class Where:
         return [Operand(source.span(n), source.segment(n), v) for n, v in self._operands]
 
     @property
+    def pairs(self) -> tuple[tuple[ast.AST, object], ...]:
+        """The operands as (node, value)."""
+        return self._operands
+
+    @property
     def calls(self) -> list[Span]:
         """The places of the calls that were running, innermost first."""
         return [source.span(node) for source, node in self._calls]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tensorcli import results
 from tensorcli.render.lines import hanging, joined, table
+from tensorcli.render.shapes import columns_of, sizes_text, start_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -158,55 +159,19 @@ def broadcast_lines(result: results.BroadcastResult, width: int) -> list[Line]:
     if result.shape is not None:
         named.append(("result", result.shape))
     longest = max(len(text) for text, _ in named)
-    dims = max(len(shape) for _, shape in named)
-    columns = [
-        max(len(str(shape[dim - dims])) for _, shape in named if dims - dim <= len(shape))
-        for dim in range(dims)
-    ]
-    lines = [
-        [(f"{text:<{longest}}  ", "head" if text == "result" else "name"), *_sizes(shape, columns)]
+    columns = columns_of([shape for _, shape in named])
+    lines: list[Line] = [
+        [
+            (f"{text:<{longest}}  ", "head" if text == "result" else "name"),
+            (sizes_text(shape, columns), ""),
+        ]
         for text, shape in named
     ]
     if result.failing_dim is not None:
-        at = longest + 2 + sum(columns[: result.failing_dim]) + 2 * result.failing_dim + 1
+        at = longest + 2 + start_of(result.failing_dim, columns)
         mark = "^" * columns[result.failing_dim]
         lines.append([(" " * at, ""), (f"{mark} dimension {result.failing_dim}: ", "mark")])
         lines[-1].append(("sizes must be equal or 1", ""))
-    return lines
-
-
-def _sizes(shape: Sequence[int], columns: Sequence[int]) -> Line:
-    """A shape with each size in its column; what is left of it is empty."""
-    missing = len(columns) - len(shape)
-    sizes = ", ".join(
-        f"{size:>{width}}" for size, width in zip(shape, columns[missing:], strict=True)
-    )
-    whole = sum(columns) + 2 * max(len(columns) - 1, 0) + 2
-    return [(f"[{sizes}]".rjust(whole), "")]
-
-
-def graph_lines(result: results.GraphResult, width: int) -> list[Line]:
-    """The graph as a tree by indentation, each line an operation with what is known of it."""
-    lines: list[Line] = []
-    for row in result.rows:
-        operation = row.operation if row.name is None else row.name
-        line: Line = [
-            ("  " * row.depth, ""),
-            (operation, "name" if row.operation == "leaf" else ""),
-        ]
-        facts = []
-        if row.shape is not None:
-            facts.append(str(list(row.shape)))
-        if row.name is not None:
-            facts.append("leaf")
-        if row.line is not None:
-            facts.append(f"line {row.line}")
-        if row.repeated:
-            facts.append("as above")
-        line.append(("  " + " · ".join(facts), "dim"))
-        lines.append(line)
-    if result.omitted:
-        lines.append([("...", "dim")])
     return lines
 
 
@@ -215,5 +180,4 @@ LINES: dict[type, Callable[[Any, int], list[Line]]] = {
     results.GradientsResult: gradient_lines,
     results.PrecisionResult: precision_lines,
     results.BroadcastResult: broadcast_lines,
-    results.GraphResult: graph_lines,
 }

@@ -28,7 +28,7 @@ DEEPEST = 100
 
 def record(result: results.Result, file: str | None = None, full: bool = False) -> str:
     """One result as one line, without the newline."""
-    kind, fields = RECORDS[type(result)](result, full)
+    kind, fields = RECORDS.get(type(result), _finding)(result, full)
     head = [f'"schema":{SCHEMA}', f'"kind":"{kind}"']
     if file is not None:
         head.append(f'"file":{quoted(file)}')
@@ -236,6 +236,7 @@ def diagnostic_fields(diagnostic: Diagnostic) -> str:
         labels=[{**_place(label.span), "text": label.text} for label in diagnostic.labels],
         notes=list(diagnostic.notes),
         fixes=[_fix(fix) for fix in diagnostic.fixes],
+        **({"shapes": [_shape(row) for row in diagnostic.shapes]} if diagnostic.shapes else {}),
     )
 
 
@@ -248,6 +249,10 @@ def _fix(fix: Any) -> dict[str, object]:
     if isinstance(fix, str):
         return {"expr": fix, "shape": None}
     return {"expr": fix.expr, "shape": None if fix.shape is None else list(fix.shape)}
+
+
+def _shape(row: Any) -> dict[str, object]:
+    return {"text": row.text, "shape": list(row.shape), "dim": row.dim}
 
 
 def _layout(result: results.LayoutResult, full: bool) -> Fields:
@@ -269,17 +274,30 @@ def _broadcast(result: results.BroadcastResult, full: bool) -> Fields:
     return "broadcast", members(rows=rows, shape=result.shape, failing_dim=result.failing_dim)
 
 
-def _graph(result: results.GraphResult, full: bool) -> Fields:
-    return "graph", members(rows=[_slots(row) for row in result.rows], omitted=result.omitted)
-
-
 _ROWS = (
     results.Summary,
     results.GradientRow,
     results.PrecisionRow,
     results.ShapeRow,
-    results.GraphRow,
 )
+
+
+def _finding(result: results.Finding, full: bool) -> Fields:
+    if result.kind == "graph_document":
+        from tensorcli.render.graph_documents import document
+
+        return result.kind, members(**document(result))
+    names = (name for name in type(result).__slots__ if name not in ("line", "shown"))
+    return result.kind, members(**{name: _parts(getattr(result, name)) for name in names})
+
+
+def _parts(value: Any) -> object:
+    """What a finding is made of: records, in tuples, as dicts in lists."""
+    if isinstance(value, tuple):
+        return [_parts(item) for item in value]
+    if hasattr(type(value), "__dataclass_fields__"):
+        return {name: _parts(getattr(value, name)) for name in type(value).__slots__}
+    return value
 
 
 def _slots(value: Any) -> object:
@@ -299,5 +317,4 @@ RECORDS: dict[type, Callable[[Any, bool], Fields]] = {
     results.GradientsResult: _gradients,
     results.PrecisionResult: _precision,
     results.BroadcastResult: _broadcast,
-    results.GraphResult: _graph,
 }

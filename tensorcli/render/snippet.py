@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from tensorcli.render.lines import cells, hanging, merged, visible
+from tensorcli.render.shapes import columns_of, sizes_text, start_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tensorcli.diagnostics import Diagnostic, Label, Span
+    from tensorcli.diagnostics import Diagnostic, Label, ShapeLine, Span
     from tensorcli.render.lines import Line, Piece
 
 MOST_LINES = 6
@@ -42,6 +43,7 @@ def diagnostic_lines(
         lines += _place(diagnostic, source, file, width)
     elif file is not None:
         lines.append([("  --> ", "dim"), (visible(file), "")])
+    lines += _shapes(diagnostic.shapes, width)
     for note in diagnostic.notes:
         lines += hanging(("  note: ", "dim"), note, width)
     for fix in diagnostic.fixes:
@@ -66,6 +68,33 @@ def _fix(fix: object, width: int) -> list[Line]:
     if cells(expression) + len(gives) + 10 > width:
         return [line, [(f"       {gives}", "")]]
     return [[*line, (f"   {gives}", "")]]
+
+
+def _shapes(shapes: Sequence[ShapeLine], width: int) -> list[Line]:
+    """Shapes under each other from the right, with a mark under what does not fit."""
+    if not shapes:
+        return []
+    columns = columns_of([row.shape for row in shapes])
+    room = max(width - sum(columns) - 2 * len(columns) - 6, 8)
+    names = [visible(row.text).replace("\n", " ") for row in shapes]
+    names = [name if len(name) <= room else name[: room - 3] + "..." for name in names]
+    longest = max(map(len, names))
+    lines: list[Line] = []
+    for name, row in zip(names, shapes, strict=True):
+        lines.append([(f"    {name:<{longest}}  ", "name"), (sizes_text(row.shape, columns), "")])
+    blamed = {
+        dim - len(row.shape) + len(columns)
+        for row in shapes
+        for dim in [row.dim]
+        if dim is not None
+    }
+    if blamed:
+        marks = [" "] * (sum(columns) + 2 * len(columns))
+        for column in blamed:
+            first = start_of(column, columns)
+            marks[first : first + columns[column]] = "^" * columns[column]
+        lines.append([(" " * (longest + 6), ""), ("".join(marks).rstrip(), "mark")])
+    return lines
 
 
 def _place(diagnostic: Diagnostic, source: str | None, file: str | None, width: int) -> list[Line]:

@@ -1,0 +1,427 @@
+"""What the graph refuses, by name: who kept a value and who changed it, who freed it, who cut it.
+
+The culprit's line is found by running the program once more and watching; a rewrite is shown only
+if the program with it got past the place of the error.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from engine import errors as faults
+from engine.tensor import Tensor
+from tensorcli.diagnostics import Label, line_span
+from tensorcli.explain import severed
+from tensorcli.explain.names import named_tensors
+from tensorcli.explain.replay import rewritten
+from tensorcli.explain.shapes import OPERATORS, Reason, named, out_of_place, short
+from tensorcli.explain.trial import Fix
+from tensorcli.explain.watching import Changes, Frees
+from tensorcli.language.source import Source
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from tensorcli.diagnostics import Span
+    from tensorcli.explain.replay import Place, Replay
+    from tensorcli.explain.trial import Failure
+
+    # Words to be shown, a text of the session with them in it, and the number of that text.
+    Rewrite = tuple[str, str, int]
+
+
+def explain(
+    failure: Failure, exc: Any, since: int, replay: Replay | None
+) -> tuple[Reason, list[Label]]:
+    """Notes, tried fixes, and labels on the lines of the culprits."""
+    if isinstance(exc, faults.SavedTensorError):
+        return _changed(failure, exc, since, replay)
+    if isinstance(exc, faults.FreedGraphError):
+        return _freed(failure, exc, since, replay)
+    text = str(exc)
+    for words, explanation in REFUSALS:
+        if words in text:
+            return explanation(failure, exc, replay), []
+    if isinstance(exc, faults.OverlapError):
+        return _overlap(failure), []
+    return Reason(), []
+
+
+# -- a kept value that was changed -----------------------------------------------------------
+
+
+def _changed(
+    failure: Failure, exc: Any, since: int, replay: Replay | None
+) -> tuple[Reason, list[Label]]:
+    node = exc.node
+    labels = _kept_label(failure, node, since, "changed since")
+    watcher = Changes()
+    outcome = None if replay is None else replay.run(watcher)
+    error: Any = None if outcome is None else outcome.error
+    is_same = isinstance(error, faults.SavedTensorError)
+    if outcome is None or not outcome.finished or not is_same:
+        return Reason(_unwatched(failure, node)), labels
+    kept = error.tensor
+    versions = dict(zip(map(id, error.node.saved), error.node.versions, strict=False))
+    place = watcher.culprit(kept, versions.get(id(kept), 0))
+    name = _name_of(kept, error.node, outcome.names) or watcher.names.get(id(kept.counter))
+    subject = f"`{name}`" if name is not None else "a value without a name"
+    kept_by = _kept_by(error.node, failure, since, replay)
+    note = f"{subject}, kept by {kept_by} for its derivative, was changed"
+    if place is None:
+        return Reason([note + " in place since"]), labels
+    note += f" by `{short(place.words)}`{_on_line(place, replay)}"
+    if replay is not None and place.text == len(replay.texts) - 1:
+        labels.append(Label(place.span, "changed here"))
+    fixes = _first_that_runs(_rewrites(place, watcher.last, replay), replay)
+    return Reason([note], fixes), labels
+
+
+def _unwatched(failure: Failure, node: Any) -> list[str]:
+    if node is None:
+        return []
+    return [f"{node.type_name} kept it for its derivative before it was changed in place"]
+
+
+def _kept_label(failure: Failure, node: Any, since: int, what: str) -> list[Label]:
+    line = getattr(node, "site", None)
+    if not isinstance(line, int) or node.sequence <= since:
+        return []
+    text = f"{node.type_name} kept a value here, {what}"
+    return [Label(line_span(failure.source.text, line), text)]
+
+
+def _kept_by(node: Any, failure: Failure, since: int, replay: Replay | None) -> str:
+    """The expression that recorded a node, as far as its line tells it."""
+    line = node.site if isinstance(node.site, int) else None
+    if line is None or replay is None or len(replay.texts) > 1:
+        return str(node.type_name)
+    words = _expression_of(node, failure.source.text, line)
+    return f"`{words}` on line {line}" if words else f"{node.type_name} on line {line}"
+
+
+def _expression_of(node: Any, text: str, line: int) -> str | None:
+    """The part of a line that makes nodes of that name: the operator or the call."""
+    name = node.short_name.lower().removesuffix("backward")
+    found = []
+    for part in ast.walk(ast.parse(text)):
+        if getattr(part, "lineno", None) != line:
+            continue
+        if isinstance(part, ast.BinOp):
+            made = {"Add": "add", "Sub": "sub", "Mult": "mul", "Div": "div", "Pow": "pow",
+                    "MatMult": "mm"}.get(type(part.op).__name__, "")  # fmt: skip
+        elif isinstance(part, ast.Call):
+            function = part.func
+            made = str(getattr(function, "attr", "") or getattr(function, "id", ""))
+        else:
+            continue
+        if made and name.replace("_", "").startswith(made.replace("_", "").rstrip("_")):
+            found.append(part)
+    if len(found) != 1:
+        return None
+    segment = ast.get_source_segment(text, found[0])
+    return None if segment is None else short(segment)
+
+
+def _name_of(tensor: Any, node: Any, names: dict[str, object]) -> str | None:
+    """A variable that shows the memory of a kept value, the one of the same shape first."""
+    same = [
+        (name, value)
+        for name, value in named_tensors(names)
+        if value.counter is not None and value.counter is tensor.counter
+    ]
+    exact = [
+        name
+        for name, value in same
+        if value.layout is tensor.layout and value.offset == tensor.offset
+    ]
+    own = [name for name, value in same if value.ag is not None and value.ag.node is node]
+    return next(iter([*own, *exact, *(name for name, _ in same)]), None)
+
+
+def _on_line(place: Place, replay: Replay | None) -> str:
+    if replay is not None and place.text != len(replay.texts) - 1:
+        return " in an earlier input"
+    return f" on line {place.span.line}"
+
+
+def _rewrites(place: Place, failing: Place | None, replay: Replay | None) -> Iterator[Rewrite]:
+    """(words to be shown, the text with them, its number): other ways to write a statement."""
+    node = place.node
+    if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name | ast.Attribute):
+        if not _is_update(node):
+            target = place.source.segment(node.target)
+            value = place.source.segment(node.value)
+            if isinstance(node.value, ast.BinOp | ast.IfExp | ast.Compare):
+                value = f"({value})"
+            words = f"{target} = {target} {OPERATORS[type(node.op).__name__]} {value}"
+            yield _in_place(place, place.span, words)
+    call = node.value if isinstance(node, ast.Expr | ast.Assign) else None
+    if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
+        if call.func.attr.endswith("_") and isinstance(call.func.value, ast.Name):
+            root = call.func.value.id
+            text = place.source.segment(call)
+            at = text.index("(", len(place.source.segment(call.func)) - 1)
+            new = text[: at - 1] + text[at:]
+            words = new if isinstance(node, ast.Assign) else f"{root} = {new}"
+            whole = place.span if isinstance(node, ast.Expr) else place.source.span(call)
+            yield _in_place(place, whole, words)
+    target_node = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+    if isinstance(target_node, ast.Subscript) and isinstance(target_node.value, ast.Name):
+        name = target_node.value.id
+        words = f"{name} = {name}.clone(); {place.words}"
+        yield _in_place(place, place.span, words)
+    if failing is not None and failing.text == place.text and failing.node is not node:
+        yield from _moved(place, failing)
+
+
+def _is_update(node: ast.AugAssign) -> bool:
+    """Whether it looks like an optimiser's step, which must stay in place."""
+    return any(isinstance(n, ast.Attribute) and n.attr == "grad" for n in ast.walk(node.value))
+
+
+def _moved(place: Place, failing: Place) -> Iterator[Rewrite]:
+    """The failing statement before the one that changed what it needs."""
+    tree = ast.parse(place.source.text)
+    top = [n for n in tree.body if n.lineno <= place.span.line <= (n.end_lineno or n.lineno)]
+    last = [n for n in tree.body if n.lineno == failing.span.line]
+    if not top or not last or top[0].lineno >= last[0].lineno or last[0].col_offset:
+        return
+    words, first = failing.words, place.source.span(top[0])
+    without = Source(rewritten(place.source, failing.span, "pass"))
+    moved = f"{words}\n{place.source.segment(top[0])}"
+    text = rewritten(without, first, moved)
+    yield f"{words}  # before line {first.line}", text, place.text
+
+
+def _in_place(place: Place, span: Span, words: str) -> Rewrite:
+    return f"{words}  # line {span.line}", rewritten(place.source, span, words), place.text
+
+
+def _first_that_runs(rewrites: Iterator[Rewrite], replay: Replay | None) -> list[Fix]:
+    """The first rewrite with which the program has no such error any more."""
+    if replay is None:
+        return []
+    for shown, text, number in rewrites:
+        outcome = replay.run(changed={number: text})
+        refused = isinstance(outcome.error, faults.AutogradError | faults.InplaceError)
+        if outcome.finished and not refused:
+            return [Fix(shown, None)]
+    return []
+
+
+# -- a graph that was freed ------------------------------------------------------------------
+
+
+def _freed(
+    failure: Failure, exc: Any, since: int, replay: Replay | None
+) -> tuple[Reason, list[Label]]:
+    labels = _kept_label(failure, exc.node, since, "freed since")
+    watcher = Frees()
+    outcome = None if replay is None else replay.run(watcher)
+    error: Any = None if outcome is None else outcome.error
+    is_same = isinstance(error, faults.FreedGraphError)
+    if outcome is None or not outcome.finished or not is_same:
+        name = exc.node.type_name if exc.node is not None else "the graph"
+        return Reason([f"an earlier backward pass freed what {name} had kept"]), labels
+    place = watcher.culprit(error.node)
+    kept_by = _kept_by(error.node, failure, since, replay)
+    if place is None:
+        return Reason([f"an earlier backward pass freed what {kept_by} had kept"]), labels
+    where = _on_line(place, replay)
+    last = watcher.last
+    note = f"what {kept_by} had kept for its derivative was freed by `{short(place.words)}`{where}"
+    if last is not None and last.node is place.node:
+        note += ", in an earlier pass through this line"
+    elif replay is not None and place.text == len(replay.texts) - 1:
+        labels.append(Label(place.span, "freed here"))
+    return Reason([note], _first_that_runs(_keeping(place), replay)), labels
+
+
+def _keeping(place: Place) -> Iterator[Rewrite]:
+    """The pass that freed the graph, told to keep it."""
+    for node in ast.walk(place.node):
+        if not isinstance(node, ast.Call):
+            continue
+        name = getattr(node.func, "attr", None) or getattr(node.func, "id", "")
+        if name not in ("backward", "grad") or any(k.arg == "retain_graph" for k in node.keywords):
+            continue
+        text = place.source.segment(node)
+        comma = ", " if node.args or node.keywords else ""
+        words = f"{text[:-1]}{comma}retain_graph=True)"
+        yield _in_place(place, place.source.span(node), words)
+
+
+# -- refusals before anything is written -----------------------------------------------------
+
+
+def _leaf(failure: Failure, exc: Any, replay: Replay | None) -> Reason:
+    subject = named(failure, 0) if failure.parts else "a leaf"
+    note = (
+        f"{subject} is a leaf that requires grad: its gradient belongs to the values that it "
+        "has. Change it unrecorded, as an optimiser does, or make a new tensor"
+    )
+    tries = [failure.inside("with torch.no_grad(): "), *out_of_place(failure)]
+    return Reason([note], failure.first(tries, most=2))
+
+
+def _mode_view(failure: Failure, exc: Any, replay: Replay | None) -> Reason:
+    mode = "inference_mode" if "inference mode" in str(exc) else "no_grad"
+    note = (
+        f"{named(failure, 0)} was taken as a view inside {mode}(): take the view and write on the "
+        "same side of it, both inside (not recorded) or both outside (recorded)"
+    )
+    tries = [failure.inside(f"with torch.{mode}(): "), *out_of_place(failure)]
+    return Reason([note], failure.first(tries, most=2))
+
+
+def _multi_view(failure: Failure, exc: Any, replay: Replay | None) -> Reason:
+    note = (
+        f"{named(failure, 0)} is one of several views that one call made (unbind, split, chunk, "
+        "a loop over a tensor); those cannot be changed in place where gradients are recorded"
+    )
+    return Reason([note], failure.first(out_of_place(failure), most=1))
+
+
+def _overlap(failure: Failure) -> Reason:
+    number = next(
+        (n for n, t in failure.tensors if any(
+            s == 0 and size > 1 for s, size in zip(t.layout.strides, t.layout.shape, strict=True)
+        )),
+        None,
+    )  # fmt: skip
+    if number is None:
+        return Reason()
+    layout = failure.parts[number].value.layout  # type: ignore[attr-defined]  # a tensor
+    dims = [
+        d
+        for d, (s, n) in enumerate(zip(layout.strides, layout.shape, strict=True))
+        if s == 0 and n > 1
+    ]
+    note = (
+        f"{named(failure, number)} has stride 0 in dim {dims[0]}: all {layout.shape[dims[0]]} "
+        "elements along it are one cell of memory (expand makes such views); copy it first"
+    )
+
+    def tries() -> Iterator[Fix | None]:
+        yield from out_of_place(failure)
+        name = failure.parts[number].text
+        if isinstance(failure.parts[number].node, ast.Name):
+            yield failure.inside(f"{name} = {name}.clone(); ", number)
+
+    return Reason([note], failure.first(tries(), most=2))
+
+
+def _flag(failure: Failure, exc: Any, replay: Replay | None) -> Reason:
+    if not failure.parts or not isinstance(failure.parts[0].value, Tensor):
+        return Reason()
+    from engine.tape import shown_node
+
+    node = shown_node(failure.parts[0].value)
+    made = "" if node is None else f" by {node.type_name}"
+    note = f"{named(failure, 0)} was computed{made}, so it is no leaf; detach() gives one that is"
+    return Reason([note], failure.first([failure.as_written("{0}.detach()")]))
+
+
+def _inference(failure: Failure, exc: Any, replay: Replay | None) -> Reason:
+    frozen = [n for n, t in failure.tensors if t.is_inference()]
+    if not frozen:
+        return Reason()
+    subject = named(failure, frozen[0])
+    note = (
+        f"{subject} was made inside inference_mode(): clone() it out here, or use no_grad() there "
+        "if its values go back into training"
+    )
+    return Reason([note], failure.first([failure.with_parts(dict.fromkeys(frozen, "{}.clone()"))]))
+
+
+def _scalar(failure: Failure, exc: Any, replay: Replay | None) -> Reason:
+    if not failure.tensors:
+        return Reason()
+    number, tensor = failure.tensors[0]
+    shape = list(tensor.layout.shape)
+    note = (
+        f"{named(failure, number)} has shape {shape}: backward() starts from one number, or takes "
+        "the weight of each element"
+    )
+    if failure.operation == "backward":
+        tries = [
+            failure.with_parts({number: "{}.sum()"}),
+            failure.with_parts({number: "{}.mean()"}),
+            failure.as_written(f"{{{number}}}.backward(torch.ones_like({{{number}}}))"),
+        ]
+    else:
+        tries = [failure.with_parts({number: "{}.sum()"})]
+    return Reason([note], failure.first(tries))
+
+
+def _detached(failure: Failure, exc: Any, replay: Replay | None) -> Reason:
+    if not failure.tensors:
+        return Reason()
+    number = failure.tensors[0][0]
+    note = (
+        f"{named(failure, number)} is recorded for gradients, and what goes out of the graph is not"
+    )
+    return Reason([note], failure.first([failure.with_parts({number: "{}.detach()"})]))
+
+
+def _not_float(failure: Failure, exc: Any, replay: Replay | None) -> Reason:
+    note = "gradients are slopes, which only floating-point (and complex) tensors have"
+
+    def tries() -> Iterator[Fix | None]:
+        yield failure.with_parts({}, keyword="dtype=torch.float32")
+        for number, _ in failure.tensors:
+            yield failure.with_parts({number: "{}.float()"})
+
+    return Reason([note], failure.first(tries(), most=1))
+
+
+def _seed_shape(failure: Failure, exc: Any, replay: Replay | None) -> Reason:
+    note = (
+        "the gradient that goes in must have the shape of the output: one weight per element; "
+        "a batch of them, one row at a time, takes is_grads_batched=True"
+    )
+
+    return Reason([note], _once_more(failure, replay, "is_grads_batched=True"))
+
+
+def _once_more(failure: Failure, replay: Replay | None, keyword: str) -> list[Fix]:
+    """The call with another keyword, tried by running the program once more with it.
+
+    A try on copies would tell nothing: it is the way between the tensors that matters.
+    """
+    if replay is None:
+        return []
+    words = failure.words({}, keyword=keyword)
+    text = rewritten(failure.source, failure.source.span(failure.node), words)
+    outcome = replay.run(changed={len(replay.texts) - 1: text})
+    works = outcome.finished and not isinstance(outcome.error, faults.AutogradError)
+    return [Fix(words, None)] if works else []
+
+
+def _unused(failure: Failure, exc: Any, replay: Replay | None) -> Reason:
+    numbers = [n for n, t in failure.tensors][1:]
+    subject = named(failure, numbers[-1]) if len(numbers) == 1 else "one of the inputs"
+    note = f"{subject} is not part of what the output was computed from, so there is no path to it"
+    return Reason([note], _once_more(failure, replay, "allow_unused=True"))
+
+
+# The words of a refusal, and what is said about it.
+REFUSALS = (
+    ("a leaf Variable that requires grad", _leaf),
+    ("returns multiple views", _multi_view),
+    ("so error-prone", _mode_view),
+    ("ambiguous and error-prone", _mode_view),
+    ("requires_grad flags of leaf", _flag),
+    ("Inference tensors cannot be saved", _inference),
+    ("inference tensor", _inference),
+    ("implicitly created only for scalar", _scalar),
+    ("Can't call numpy()", _detached),
+    ("can require gradients", _not_float),
+    ("Mismatch in shape: grad_output", _seed_shape),
+    ("not have been used in the graph", _unused),
+    ("does not require grad and does not have a grad_fn", severed.explain),
+    ("does not require grad", severed.explain),
+)

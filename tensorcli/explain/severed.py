@@ -1,0 +1,199 @@
+"""backward() of what was not recorded: where the way back to the leaves was cut.
+
+The program's text is read backwards from the tensor, through the assignments of its names; what is
+looked at of the run is only whether a named tensor requires a gradient.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from engine.tensor import Tensor
+from tensorcli.explain.shapes import Reason, named, short
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from tensorcli.explain.replay import Replay
+    from tensorcli.explain.trial import Failure, Fix
+
+    Line = tuple[int, int]  # where a statement begins: its line, and how far in
+
+# What the calls that end a graph do, in words.
+CUTS = {
+    "detach": "detach() ends the graph",
+    "detach_": "detach_() ends the graph",
+    "argmax": "argmax() gives positions, which have no slope",
+    "argmin": "argmin() gives positions, which have no slope",
+    "argsort": "argsort() gives positions, which have no slope",
+    "long": "a cast to integers has no slope",
+    "int": "a cast to integers has no slope",
+    "short": "a cast to integers has no slope",
+    "bool": "a cast to bool has no slope",
+    "item": "item() gives a Python number, which remembers nothing",
+    "tolist": "tolist() gives Python numbers, which remember nothing",
+    "numpy": "numpy() leaves the graph",
+    "float()": "float() gives a Python number, which remembers nothing",
+    "tensor": "tensor() copies values into a new leaf",
+    "data": ".data is outside the graph",
+    "bincount": "counting has no slope",
+    "one_hot": "one_hot() gives integers, which have no slope",
+    "compare": "a comparison gives truth values, which have no slope",
+    "no_grad": "nothing is recorded inside no_grad()",
+    "inference_mode": "nothing is recorded inside inference_mode()",
+}
+MODES = ("no_grad", "inference_mode")
+MOST_DEPTH = 30
+
+
+class Cut:
+    """Where the graph ends: the expression, its line, and what it does (a key of CUTS)."""
+
+    __slots__ = ("kind", "line", "words")
+
+    def __init__(self, kind: str, words: str, line: int) -> None:
+        self.kind = kind
+        self.words = words
+        self.line = line
+
+
+def _start(node: Any) -> Line:
+    return node.lineno, node.col_offset
+
+
+class _Search:
+    """The program's text, its names, and the line that is explained."""
+
+    def __init__(self, failure: Failure) -> None:
+        self.text = failure.source.text
+        self.tree = ast.parse(self.text)
+        self.names = failure.names
+        self.depth = 0
+
+    def cut(self, node: ast.AST, line: Line) -> Cut | None:
+        """The first place, going back from an expression, where a path to a leaf ends."""
+        self.depth += 1
+        if self.depth > 300:
+            return None
+        if isinstance(node, ast.Name):
+            return self._of_name(node.id, line)
+        kind = _kind(node)
+        if kind is not None and self._is_live(node, line):
+            return Cut(kind, short(ast.get_source_segment(self.text, node) or ""), line[0])
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr | ast.keyword):
+                found = self.cut(child, line)
+                if found is not None:
+                    return found
+        return None
+
+    def _of_name(self, name: str, line: Line) -> Cut | None:
+        value = self.names.get(name)
+        if isinstance(value, Tensor) and value.requires_grad:
+            return None
+        made = self._assignment(name, line)
+        if made is None:
+            return None
+        statement, inside = made
+        if inside is not None and self._is_live(statement.value, _start(statement)):
+            words = short(ast.get_source_segment(self.text, statement) or "")
+            return Cut(inside, words, statement.lineno)
+        return self.cut(statement.value, _start(statement))
+
+    def _assignment(self, name: str, line: Line) -> tuple[Any, str | None] | None:
+        """The last assignment of a name above a line, and the mode that it stands in."""
+        found: tuple[Any, str | None] | None = None
+
+        def walk(nodes: list[Any], mode: str | None) -> None:
+            nonlocal found
+            for node in nodes:
+                if isinstance(node, ast.With):
+                    words = "".join(ast.unparse(item.context_expr) for item in node.items)
+                    inner = next((m for m in MODES if m in words), mode)
+                    walk(node.body, None if "enable_grad" in words else inner)
+                elif (
+                    isinstance(node, ast.Assign | ast.AnnAssign)
+                    and (node.lineno, node.col_offset) < line
+                ):
+                    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                    if node.value is not None and any(
+                        isinstance(part, ast.Name) and part.id == name
+                        for target in targets
+                        for part in ast.walk(target)
+                    ):
+                        found = (node, mode)
+                elif isinstance(node, ast.For | ast.While | ast.If | ast.Try):
+                    walk([*node.body, *node.orelse], mode)
+
+        walk(self.tree.body, None)
+        return found
+
+    def _is_live(self, node: ast.AST, line: Line) -> bool:
+        """Whether something inside an expression requires a gradient."""
+        self.depth += 1
+        if self.depth > 300:
+            return False
+        for part in ast.walk(node):
+            if isinstance(part, ast.keyword) and part.arg == "requires_grad":
+                return True
+            if isinstance(part, ast.Name):
+                value = self.names.get(part.id)
+                if isinstance(value, Tensor) and value.requires_grad:
+                    return True
+                made = self._assignment(part.id, line)
+                if made is not None and self._is_live(made[0].value, _start(made[0])):
+                    return True
+        return False
+
+
+def _kind(node: ast.AST) -> str | None:
+    """The key in CUTS of an expression that ends a graph."""
+    if isinstance(node, ast.Compare):
+        return "compare"
+    if isinstance(node, ast.Attribute) and node.attr == "data":
+        return "data"
+    if not isinstance(node, ast.Call):
+        return None
+    function = node.func
+    if isinstance(function, ast.Name):
+        if function.id in ("float", "int", "bool"):
+            return "float()"
+        return function.id if function.id in CUTS else None
+    if not isinstance(function, ast.Attribute):
+        return None
+    if function.attr in ("to", "type"):
+        words = " ".join(map(ast.unparse, [*node.args, *(k.value for k in node.keywords)]))
+        return "long" if "int" in words or "long" in words or "bool" in words else None
+    return function.attr if function.attr in CUTS else None
+
+
+def explain(failure: Failure, exc: Any, replay: Replay | None) -> Reason:
+    """Why there is nothing to go back through, and where it was lost."""
+    if not failure.tensors:
+        return Reason()
+    number = failure.tensors[0][0]
+    search = _Search(failure)
+    span = failure.parts[number].span
+    line = (span.line, span.column - 1)
+    cut = search.cut(failure.parts[number].node, line)
+    subject = named(failure, number)
+    if cut is not None:
+        place = f"`{cut.words}`" + (f" on line {cut.line}" if cut.line != span.line else "")
+        return Reason([f"{subject} does not remember how it was made: in {place} {CUTS[cut.kind]}"])
+    if search._is_live(failure.parts[number].node, line):
+        note = f"{subject} does not depend on a tensor that requires grad: its derivative is 0"
+        return Reason([note])
+    note = f"nothing that {subject} was made from requires grad"
+    return Reason([note], failure.first(_leaves(failure, number), most=1))
+
+
+def _leaves(failure: Failure, number: int) -> Iterator[Fix | None]:
+    """requires_grad_() for the names that the failing expression is made of."""
+    node = failure.parts[number].node
+    names = [n for n in ast.walk(node) if isinstance(n, ast.Name)]
+    for part in names:
+        value = failure.names.get(part.id)
+        if isinstance(value, Tensor) and value.dtype.is_floating_point:
+            yield failure.prepared(part.id, f"{part.id}.requires_grad_(); ")
