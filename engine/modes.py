@@ -21,7 +21,7 @@ class Modes:
     """
 
     __slots__ = (
-        "anomaly", "autocast", "check", "default_device", "default_dtype", "grad", "inference",
+        "anomaly", "autocast", "autocast_cache", "check", "default_device", "default_dtype", "grad", "inference",
         "observe", "sequence", "site", "warn", "watch",
     )  # fmt: skip
 
@@ -41,6 +41,7 @@ class Modes:
         self.default_device: Any = None
         self.anomaly: Any = False
         self.autocast: Any = None
+        self.autocast_cache = True
         self.observe: Any = None
 
     def set_inference(self, on: bool) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from engine.autocasting import guarded
 from engine.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class Op:
         """The callable, made on first use."""
         call = self.call
         if call is None:
-            call = self.call = self.build(self)
+            call = self.call = guarded(self.name, self.build(self))
         return call
 
 

@@ -42,6 +42,7 @@ LAYERS = [
     "engine.tape",
     "engine.backward",
     "engine.levels",
+    "engine.autocasting",
     "engine.registry",
     "engine.signature",
     "engine.overloads",

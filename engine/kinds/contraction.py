@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine import layout as layouts
 from engine import tape
+from engine.autocasting import LOWER, run_low
 from engine.dtypes import compute_dtype
 from engine.errors import DtypeError, DtypeNotImplementedError
 from engine.kinds.deriving import Recorder
@@ -123,7 +124,11 @@ def _build(op: Op, compose: Any, flat: str | None) -> Any:
         widen = kind_of(compute, device) if compute is not a.dtype else None
         return [kind, layouts.contiguous(shape), run, widen, rule, None]
 
+    low = op.name in LOWER
+
     def apply(a: Tensor, b: Tensor) -> Tensor:
+        if low and state.autocast is not None:
+            return run_low(apply, a, b)  # type: ignore[no-any-return]  # this function again
         if state.grad and (
             a.ag is not None or b.ag is not None or a.base is not None or b.base is not None
         ):

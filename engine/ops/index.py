@@ -28,6 +28,11 @@ FUNCTIONS = {
     "attention": (
         "nn.functional.scaled_dot_product_attention "
     ),
+    "autocast": (
+        "amp.GradScaler amp.autocast amp.is_autocast_available autocast clear_autocast_cache "
+        "cuda.amp.GradScaler get_autocast_dtype is_autocast_cache_enabled is_autocast_enabled "
+        "set_autocast_enabled "
+    ),
     "autograd": (
         "autograd.backward autograd.grad is_inference "
     ),

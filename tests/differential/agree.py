@@ -20,7 +20,7 @@ from engine.tape import AccumulateGrad, Node
 from engine.tensor import Tensor
 
 MODULES = (
-    "autograd", "checkpoint", "fft", "func", "functional", "graph", "init", "linalg",
+    "amp", "autograd", "checkpoint", "fft", "func", "functional", "graph", "init", "linalg",
     "lr_scheduler", "nn", "optim", "signal", "special", "utils", "windows",
 )  # fmt: skip
 
