@@ -54,6 +54,7 @@ def make_op(
         spaces = (op.name.removesuffix(base),)
     op.names = tuple(space + n for space in spaces for n in spelled) if function else ()
     op.methods = spelled if method else ()
+    named_inplace = named_inplace and base[0] != "_"
     op.inplace = tuple(f"{n}_" for n in spelled) if inplace and named_inplace else ()
     op.spoken = spoken
     op.kind = kind

@@ -52,6 +52,7 @@ def elu(input: Tensor, alpha: Scalar = 1.0, scale: Scalar = 1, input_scale: Scal
     stub="elu_cpu",
     node="EluBackward0",
     method=False,
+    named_inplace=False,
     example="selu(tensor([-1., 2.]))",
 )
 def selu(input: Tensor) -> Tensor:
@@ -74,6 +75,7 @@ def _celu(xp: Any, x: Any, alpha: Any) -> Any:
     takes="f",
     stub="elu_cpu",
     method=False,
+    named_inplace=False,
     example="celu(tensor([-1., 2.]), 0.5)",
 )
 def celu(input: Tensor, alpha: Scalar = 1.0) -> Tensor:
@@ -312,6 +314,7 @@ def hardshrink(input: Tensor, lambd: Scalar = 0.5) -> Tensor:
     vjp=lambda g, input, threshold: F.where(input <= threshold, 0.0, g),
     takes="if",
     method=False,
+    named_inplace=False,
     example="threshold(tensor([0.2, 1.]), 0.5, 0.)",
 )
 def threshold(input: Tensor, threshold: Scalar, value: Scalar) -> Tensor:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 @view(
     located=True,
+    method=False,
     vjp=lambda g: F.view_as_complex(g.contiguous()),
     example="view_as_real(tensor([1+2j]))",
 )
@@ -34,6 +35,7 @@ def view_as_real(input: Tensor) -> tuple[Layout, int, Any]:
 
 @view(
     located=True,
+    method=False,
     vjp=lambda g: F.view_as_real(g),
     example="view_as_complex(tensor([[1., 2.]]))",
 )

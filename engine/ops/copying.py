@@ -245,7 +245,6 @@ def zero_(x: Tensor) -> Tensor:
     return _filled_in_place(x, 0)
 
 
-@function("fill_diagonal_")
 @method("fill_diagonal_")
 def fill_diagonal_(x: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     """Set the main diagonal; ``wrap`` starts again below a tall matrix's last row."""

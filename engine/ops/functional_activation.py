@@ -17,6 +17,9 @@ def _apply(name: str, inplace: Any, *args: Any) -> Any:
     return twin(op)(*args) if inplace else op.function(*args)
 
 
+_IN_TORCH = ("selu", "celu", "threshold")
+
+
 def _twin_function(name: str, op: str) -> None:
     """``nn.functional.elu_`` and its like: the twin under a name of its own."""
 
@@ -24,7 +27,7 @@ def _twin_function(name: str, op: str) -> None:
         """The function of the same name, in place."""
         return twin(ops[op])(*args, **kwargs)
 
-    function(f"nn.functional.{name}_")(call)
+    function(f"nn.functional.{name}_", *([f"{name}_"] if name in _IN_TORCH else []))(call)
 
 
 for _name, _op in {

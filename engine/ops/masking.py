@@ -14,8 +14,9 @@ from engine.errors import (
     TensorRuntimeError,
 )
 from engine.kinds import altered, composite, kernel, made, pointwise
+from engine.kinds.record import twin
 from engine.overloads import no_overload
-from engine.registry import F, method, methods, ops
+from engine.registry import F, method, ops
 from engine.tensor import Tensor, number
 
 if TYPE_CHECKING:
@@ -245,8 +246,8 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
 @method("masked_fill_")
 def masked_fill_(x: Tensor, mask: Tensor, value: Any) -> Tensor:
     """``masked_fill`` of the tensor itself."""
-    form = "_masked_fill_tensor_" if isinstance(value, Tensor) else "_masked_fill_number_"
-    return methods[form](x, mask, value)
+    form = "_masked_fill_tensor" if isinstance(value, Tensor) else "_masked_fill_number"
+    return twin(ops[form])(x, mask, value)
 
 
 def _scattered_source(g: Tensor, mask: Tensor, source_layout: Layout) -> Tensor:

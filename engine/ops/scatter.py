@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 from engine import indices, scalars
 from engine.errors import TensorNotImplementedError, TensorRuntimeError
 from engine.kinds import altered, composite, kernel
+from engine.kinds.record import twin
 from engine.kinds.targets import check_scattered
 from engine.overloads import no_overload
-from engine.registry import method, methods, ops
+from engine.registry import method, ops
 from engine.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -164,7 +165,7 @@ def scatter(
 def scatter_(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """``scatter`` of the tensor itself."""
     form, found, rest = _form("scatter_", args, kwargs)
-    return methods[form + "_"](x, *found, **rest)
+    return twin(ops[form])(x, *found, **rest)
 
 
 @kernel(

@@ -8,9 +8,10 @@ from engine import indices, scalars
 from engine import layout as layouts
 from engine.errors import TensorIndexError, TensorRuntimeError
 from engine.kinds import altered, composite, kernel
+from engine.kinds.record import twin
 from engine.kinds.targets import check_added
 from engine.layout import wrap_dim
-from engine.registry import F, method, methods, ops
+from engine.registry import F, method, ops
 from engine.tensor import Tensor, number
 
 if TYPE_CHECKING:
@@ -200,8 +201,8 @@ def index_fill(input: Tensor, dim: Dim, index: Tensor, value: Any) -> Tensor:
 @method("index_fill_")
 def index_fill_(x: Tensor, dim: Dim, index: Tensor, value: Any) -> Tensor:
     """``index_fill`` of the tensor itself."""
-    form = "_index_fill_tensor_" if isinstance(value, Tensor) else "_index_fill_number_"
-    return methods[form](x, dim, index, value)
+    form = "_index_fill_tensor" if isinstance(value, Tensor) else "_index_fill_number"
+    return twin(ops[form])(x, dim, index, value)
 
 
 def _put_values(g: Tensor, index: Tensor, source_shape: Any) -> Tensor:

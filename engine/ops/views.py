@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 from engine import layout as layouts
 from engine.errors import TensorRuntimeError
 from engine.kinds import composite, view
+from engine.kinds.record import twin
 from engine.layout import wrap_dim
-from engine.registry import F, attribute, method, methods, ops
+from engine.registry import F, attribute, method, ops
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -123,7 +124,7 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
 @method("squeeze_")
 def squeeze_(x: Tensor, dim: Any = None) -> Tensor:
     """``squeeze`` of the tensor itself."""
-    form = methods[_squeeze_form(dim) + "_"]
+    form = twin(ops[_squeeze_form(dim)])
     return form(x) if dim is None else form(x, dim)
 
 
