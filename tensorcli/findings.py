@@ -60,12 +60,13 @@ class GraphResult(Finding):
 
 @dataclass(slots=True)
 class GraphDocument(Finding):
-    """The recorded graph as the text of a file: dot, mermaid, svg or html."""
+    """The recorded graph, to be written as a file of that format: dot, mermaid, svg or html."""
 
     kind: ClassVar[str] = "graph_document"
     line: int | None
     format: str
-    text: str
+    rows: tuple[GraphNode, ...]
+    omitted: bool
     shown: bool = True
 
 

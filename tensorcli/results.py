@@ -98,7 +98,11 @@ class ErrorResult(Result):
 
 
 class LayoutResult(Result):
-    """How a tensor lies in memory; strides and offsets in elements."""
+    """How a tensor lies in memory; strides and offsets in elements.
+
+    `steps` are the operations that led to it, where they are known (value_results.ViewStep);
+    `positions`, for small tensors, the place in the storage of each element in row-major order.
+    """
 
     __slots__ = (
         "bytes",
@@ -109,8 +113,10 @@ class LayoutResult(Result):
         "first_break",
         "name",
         "numel",
+        "positions",
         "shape",
         "shares",
+        "steps",
         "storage_bytes",
         "storage_offset",
         "stride",
@@ -135,6 +141,8 @@ class LayoutResult(Result):
         storage_bytes: int | None,
         view_of: str | None,
         shares: tuple[str, ...],
+        steps: tuple[object, ...] = (),
+        positions: tuple[int, ...] | None = None,
     ) -> None:
         self.line = line
         self.shown = True
@@ -152,6 +160,8 @@ class LayoutResult(Result):
         self.storage_bytes = storage_bytes
         self.view_of = view_of
         self.shares = shares
+        self.steps = steps
+        self.positions = positions
 
 
 class Summary:
@@ -213,7 +223,7 @@ class GradientsResult(Result):
 
 
 class PrecisionRow:
-    """What one dtype loses of a tensor's values."""
+    """What one dtype loses of a tensor's values; `sqnr_db` None where it loses nothing."""
 
     __slots__ = (
         "count",
@@ -223,6 +233,7 @@ class PrecisionRow:
         "max_relative",
         "max_ulp",
         "overflowed",
+        "sqnr_db",
         "subnormal",
         "zeroed",
     )
@@ -239,6 +250,7 @@ class PrecisionRow:
         overflowed: int,
         subnormal: int,
         zeroed: int,
+        sqnr_db: float | None,
     ) -> None:
         self.dtype = dtype
         self.count = count
@@ -249,6 +261,7 @@ class PrecisionRow:
         self.overflowed = overflowed
         self.subnormal = subnormal
         self.zeroed = zeroed
+        self.sqnr_db = sqnr_db
 
 
 class PrecisionResult(Result):
@@ -299,42 +312,4 @@ class BroadcastResult(Result):
         self.failing_dim = failing_dim
 
 
-class GraphRow:
-    """A recorded operation or a leaf, `depth` steps below the result.
-
-    `name` is the variable of a leaf; `repeated`: what is below was shown further up; `line` where
-    it was recorded.
-    """
-
-    __slots__ = ("depth", "line", "name", "operation", "repeated", "shape")
-
-    def __init__(
-        self,
-        depth: int,
-        operation: str,
-        shape: tuple[int, ...] | None,
-        name: str | None,
-        line: int | None,
-        repeated: bool,
-    ) -> None:
-        self.depth = depth
-        self.operation = operation
-        self.shape = shape
-        self.name = name
-        self.line = line
-        self.repeated = repeated
-
-
-class GraphResult(Result):
-    """The recorded graph of a tensor, from the result down; `omitted` rows were too many."""
-
-    __slots__ = ("omitted", "rows")
-
-    def __init__(self, rows: tuple[GraphRow, ...], omitted: bool, line: int | None) -> None:
-        self.line = line
-        self.shown = True
-        self.rows = rows
-        self.omitted = omitted
-
-
-EXPLANATIONS = (LayoutResult, GradientsResult, PrecisionResult, BroadcastResult, GraphResult)
+EXPLANATIONS = (LayoutResult, GradientsResult, PrecisionResult, BroadcastResult)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from tensorcli.explain import tracing_forms  # noqa: F401 - registers its explanations
+from tensorcli.explain.arguments import refuse_arguments, tensor_argument
 from tensorcli.language.forms import visible_names
 from tensorcli.language.names import SPECIAL_FORMS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from engine.tensor import Tensor
     from tensorcli.language.compiling import Frame
     from tensorcli.language.forms import Form
     from tensorcli.results import Result
@@ -16,14 +17,14 @@ if TYPE_CHECKING:
 def _layout(form: Form, frame: Frame) -> Result:
     from tensorcli.explain import layout
 
-    tensor = _tensor(form, frame, exactly=1)
+    tensor = tensor_argument(form, frame, exactly=1)
     return layout.explain(tensor, form.args[0].text, visible_names(frame), form.span.line)
 
 
 def _grads(form: Form, frame: Frame) -> Result:
     from tensorcli.explain import gradients
 
-    _refuse_arguments(form, most=0)
+    refuse_arguments(form, most=0)
     return gradients.explain(visible_names(frame), form.span.line)
 
 
@@ -31,7 +32,7 @@ def _precision(form: Form, frame: Frame) -> Result:
     from engine.dtypes import DType
     from tensorcli.explain import precision
 
-    tensor = _tensor(form, frame, exactly=None)
+    tensor = tensor_argument(form, frame, exactly=None)
     wanted = []
     for argument in form.args[1:]:
         dtype = argument.value(frame)
@@ -41,17 +42,10 @@ def _precision(form: Form, frame: Frame) -> Result:
     return precision.explain(tensor, wanted, form.span.line)
 
 
-def _graph(form: Form, frame: Frame) -> Result:
-    from tensorcli.explain import graph
-
-    tensor = _tensor(form, frame, exactly=1)
-    return graph.explain(tensor, visible_names(frame), form.span.line)
-
-
 def _broadcast(form: Form, frame: Frame) -> Result:
     from tensorcli.explain import broadcasting
 
-    _refuse_arguments(form, most=None)
+    refuse_arguments(form, most=None)
     if not form.args:
         raise TypeError("broadcast() takes tensors or shapes, none was given")
     shapes = [
@@ -73,28 +67,6 @@ def _shape(text: str, value: object) -> tuple[int, ...]:
     raise TypeError(f"broadcast() takes tensors or shapes, '{text}' is neither")
 
 
-def _tensor(form: Form, frame: Frame, exactly: int | None) -> Tensor:
-    """The first argument, which must be a tensor."""
-    from engine.tensor import Tensor
-
-    if not form.args or (exactly is not None and len(form.args) != exactly):
-        takes = "a tensor" if exactly is not None else "a tensor and dtypes"
-        raise TypeError(f"{form.name}() takes {takes}, {len(form.args)} arguments were given")
-    _refuse_arguments(form, most=None)
-    value = form.args[0].value(frame)
-    if not isinstance(value, Tensor):
-        kind = type(value).__name__
-        raise TypeError(f"{form.name}() explains a tensor, '{form.args[0].text}' is a {kind}")
-    return value
-
-
-def _refuse_arguments(form: Form, most: int | None) -> None:
-    if form.keywords:
-        raise TypeError(f"{form.name}() takes no keyword '{next(iter(form.keywords))}'")
-    if most is not None and len(form.args) > most:
-        raise TypeError(f"{form.name}() takes no arguments")
-
-
 SPECIAL_FORMS.update(
-    layout=_layout, grads=_grads, precision=_precision, graph=_graph, broadcast=_broadcast
+    layout=_layout, grads=_grads, precision=_precision, broadcast=_broadcast
 )
