@@ -4,9 +4,9 @@ from __future__ import annotations
 
 FUNCTIONS = {
     "activation": (
-        "celu celu_ hardshrink nn.functional.gelu nn.functional.hardshrink "
-        "nn.functional.logsigmoid nn.functional.prelu nn.functional.softplus "
-        "nn.functional.softshrink prelu selu selu_ threshold threshold_ "
+        "celu hardshrink nn.functional.gelu nn.functional.hardshrink nn.functional.logsigmoid "
+        "nn.functional.prelu nn.functional.softplus nn.functional.softshrink prelu selu "
+        "threshold "
     ),
     "adaptive_pooling": (
         "adaptive_avg_pool1d adaptive_max_pool1d nn.functional.adaptive_avg_pool1d "
@@ -76,7 +76,7 @@ FUNCTIONS = {
         "nn.functional.conv_transpose3d "
     ),
     "copying": (
-        "clone detach detach_ fill fill_ fill_diagonal_ zero_ "
+        "clone detach detach_ fill fill_ zero_ "
     ),
     "correlation": (
         "corrcoef cov "
@@ -139,13 +139,13 @@ FUNCTIONS = {
         "func.jvp func.linearize func.vjp "
     ),
     "functional_activation": (
-        "nn.functional.celu nn.functional.celu_ nn.functional.elu nn.functional.elu_ "
+        "celu_ nn.functional.celu nn.functional.celu_ nn.functional.elu nn.functional.elu_ "
         "nn.functional.glu nn.functional.hardsigmoid nn.functional.hardswish "
         "nn.functional.hardtanh nn.functional.hardtanh_ nn.functional.leaky_relu "
         "nn.functional.leaky_relu_ nn.functional.mish nn.functional.relu nn.functional.relu6 "
         "nn.functional.relu_ nn.functional.selu nn.functional.selu_ nn.functional.sigmoid "
         "nn.functional.silu nn.functional.softsign nn.functional.tanh nn.functional.tanhshrink "
-        "nn.functional.threshold nn.functional.threshold_ "
+        "nn.functional.threshold nn.functional.threshold_ selu_ threshold_ "
     ),
     "gathering": (
         "gather index_select take take_along_dim unravel_index "
@@ -336,6 +336,9 @@ FUNCTIONS = {
     "shaping": (
         "flatten ravel reshape unflatten "
     ),
+    "short_time": (
+        "istft stft "
+    ),
     "signs": (
         "copysign heaviside nextafter positive signbit "
     ),
@@ -414,7 +417,7 @@ FUNCTIONS = {
 
 METHODS = {
     "activation": (
-        "celu_ hardshrink prelu selu_ threshold_ "
+        "hardshrink prelu "
     ),
     "arithmetic": (
         "abs abs_ absolute absolute_ add add_ addcdiv addcdiv_ addcmul addcmul_ lerp lerp_ mul "
@@ -439,15 +442,13 @@ METHODS = {
     ),
     "complex_parts": (
         "angle conj conj_physical conj_physical_ is_conj is_neg resolve_conj resolve_neg "
-        "view_as_complex view_as_real "
     ),
     "conversion": (
         "bfloat16 bool byte cdouble cfloat char cpu cuda double element_size float get_device "
         "half int is_complex is_floating_point is_signed long short to type type_as "
     ),
     "copying": (
-        "_fill_number_ _fill_tensor_ _zero_ clone contiguous copy_ detach detach_ fill_ "
-        "fill_diagonal_ zero_ "
+        "clone contiguous copy_ detach detach_ fill_ fill_diagonal_ zero_ "
     ),
     "correlation": (
         "corrcoef cov "
@@ -498,8 +499,8 @@ METHODS = {
         "apply_ map2_ map_ "
     ),
     "masking": (
-        "_masked_fill_number_ _masked_fill_tensor_ argwhere masked_fill masked_fill_ "
-        "masked_scatter masked_scatter_ masked_select nonzero nonzero_static where "
+        "argwhere masked_fill masked_fill_ masked_scatter masked_scatter_ masked_select "
+        "nonzero nonzero_static where "
     ),
     "matrix": (
         "bmm dot matmul mm mv vdot "
@@ -522,7 +523,6 @@ METHODS = {
         "kron outer trace "
     ),
     "random": (
-        "_bernoulli_number_ _bernoulli_tensor_ _random_all_ _random_from_to_ _random_to_ "
         "bernoulli bernoulli_ cauchy_ exponential_ geometric_ log_normal_ multinomial normal_ "
         "random_ uniform_ "
     ),
@@ -547,15 +547,16 @@ METHODS = {
         "floor floor_ frac frac_ nan_to_num nan_to_num_ relu relu_ round round_ trunc trunc_ "
     ),
     "scatter": (
-        "_scatter_number_ _scatter_reduced_ _scatter_source_ scatter scatter_ scatter_add "
-        "scatter_add_ "
+        "scatter scatter_ scatter_add scatter_add_ "
     ),
     "scattering": (
-        "_index_fill_number_ _index_fill_tensor_ index_add index_add_ index_copy index_copy_ "
-        "index_fill index_fill_ put put_ "
+        "index_add index_add_ index_copy index_copy_ index_fill index_fill_ put put_ "
     ),
     "shaping": (
         "flatten ravel reshape reshape_as unflatten view view_as "
+    ),
+    "short_time": (
+        "istft stft "
     ),
     "signs": (
         "copysign copysign_ heaviside heaviside_ nextafter nextafter_ positive signbit "
@@ -592,9 +593,8 @@ METHODS = {
         "as_strided_scatter diagonal_scatter select_scatter slice_scatter "
     ),
     "views": (
-        "_squeeze_all_ _squeeze_dim_ _squeeze_dims_ adjoint broadcast_to expand expand_as "
-        "moveaxis movedim permute squeeze squeeze_ swapaxes swapaxes_ swapdims swapdims_ t t_ "
-        "transpose transpose_ unsqueeze unsqueeze_ "
+        "adjoint broadcast_to expand expand_as moveaxis movedim permute squeeze squeeze_ "
+        "swapaxes swapaxes_ swapdims swapdims_ t t_ transpose transpose_ unsqueeze unsqueeze_ "
     ),
     "windows": (
         "as_strided as_strided_ diagonal narrow select unfold "
@@ -886,6 +886,9 @@ OPS = {
     "shaping": (
         "_reshape_alias _unsafe_view _view_dtype flatten ravel reshape reshape_as unflatten "
         "view view_as "
+    ),
+    "short_time": (
+        "_stft istft unfold_backward "
     ),
     "signs": (
         "copysign heaviside nextafter signbit "
