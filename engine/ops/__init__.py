@@ -6,8 +6,11 @@ to the truth.
 
 from __future__ import annotations
 
+from typing import Any
+
 from engine import operators, registry
 from engine.ops import index
+from engine.tensor import Tensor
 
 _TABLES = {
     table: {name: module for module, names in listed.items() for name in names.split()}
@@ -35,6 +38,20 @@ def load_all() -> None:
         __import__(f"engine.ops.{module}")
 
 
+# Defined by engine.ops.exchange, which is imported when the first of them is used.
+_PROTOCOLS = "len iter bool int float complex index contains repr format reversed"
+
+
+def _first_use(name: str) -> Any:
+    def first_use(x: Tensor, *args: Any) -> Any:
+        __import__("engine.ops.exchange")  # which puts the real ones in the place of these
+        return getattr(Tensor, name)(x, *args)
+
+    return first_use
+
+
 registry.use_loader(load)
+for _protocol in _PROTOCOLS.split():
+    setattr(Tensor, f"__{_protocol}__", _first_use(f"__{_protocol}__"))
 registry.install(_TABLES["METHODS"], _TABLES["ATTRIBUTES"])
 operators.install()
