@@ -15,7 +15,7 @@ from engine.kinds.kernel import Made
 from engine.kinds.results import cast, result
 from engine.modes import state
 from engine.overloads import no_overload
-from engine.registry import attribute, function, method, ops
+from engine.registry import F, attribute, function, method, ops
 from engine.scalars import number_dtype
 from engine.signature import Parameter, bind, parameters_of
 from engine.tensor import Tensor, kind_of
@@ -24,8 +24,15 @@ if TYPE_CHECKING:
     from engine.formats import MemoryFormat, StorageLayout
 
 
+def _cast_back(g: Tensor, input_dtype: DType) -> Tensor:
+    """The gradient in the input's dtype: of complex numbers a view of the real parts."""
+    if g.dtype.is_complex and not input_dtype.is_complex:
+        g = F.real(g)
+    return g.to(input_dtype)
+
+
 @kernel(
-    vjp=lambda g, input_dtype: g.to(input_dtype),
+    vjp=_cast_back,
     function=False,
     method=False,
     out=False,

@@ -34,7 +34,7 @@ FUNCTIONS = {
         "set_autocast_enabled "
     ),
     "autograd": (
-        "autograd.backward autograd.grad is_inference "
+        "autograd.Variable autograd.backward autograd.grad is_inference "
     ),
     "autograd_functional": (
         "autograd.functional.hessian autograd.functional.hvp autograd.functional.jacobian "
@@ -154,8 +154,10 @@ FUNCTIONS = {
         "broadcast_shapes numel resize_as_ "
     ),
     "grad_modes": (
-        "enable_grad inference_mode is_grad_enabled is_inference_mode_enabled no_grad "
-        "set_grad_enabled "
+        "autograd.enable_grad autograd.grad_mode.enable_grad autograd.grad_mode.inference_mode "
+        "autograd.grad_mode.no_grad autograd.grad_mode.set_grad_enabled "
+        "autograd.inference_mode autograd.no_grad autograd.set_grad_enabled enable_grad "
+        "inference_mode is_grad_enabled is_inference_mode_enabled no_grad set_grad_enabled "
     ),
     "gradient_checking": (
         "autograd.gradcheck autograd.gradcheck.gradcheck autograd.gradgradcheck "
@@ -410,6 +412,13 @@ FUNCTIONS = {
         "adjoint broadcast_to moveaxis movedim permute squeeze swapaxes swapdims t transpose "
         "unsqueeze "
     ),
+    "window_functions": (
+        "bartlett_window blackman_window hamming_window hann_window kaiser_window "
+        "signal.windows.bartlett signal.windows.blackman signal.windows.cosine "
+        "signal.windows.exponential signal.windows.gaussian signal.windows.general_cosine "
+        "signal.windows.general_hamming signal.windows.hamming signal.windows.hann "
+        "signal.windows.kaiser signal.windows.nuttall "
+    ),
     "windows": (
         "as_strided as_strided_ diagonal narrow select "
     ),
@@ -603,7 +612,7 @@ METHODS = {
 
 ATTRIBUTES = {
     "autograd": (
-        "_base _version data grad is_leaf output_nr requires_grad retains_grad "
+        "_base _version data grad grad_dtype is_leaf output_nr requires_grad retains_grad "
     ),
     "complex_parts": (
         "imag real "
@@ -948,6 +957,9 @@ OPS = {
     "views": (
         "_squeeze_all _squeeze_dim _squeeze_dims adjoint alias broadcast_to expand expand_as "
         "movedim permute squeeze t transpose unsqueeze "
+    ),
+    "window_functions": (
+        "bartlett_window blackman_window hamming_window hann_window kaiser_window "
     ),
     "windows": (
         "as_strided diagonal narrow select unfold "
