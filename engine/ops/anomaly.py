@@ -28,6 +28,9 @@ class DetectAnomaly:
     def __exit__(self, *error: object) -> None:
         state.anomaly = self.before
 
+    def __repr__(self) -> str:
+        return f"<torch.autograd.anomaly_mode.detect_anomaly object at {id(self):#x}>"
+
 
 def _anomaly(mode: bool, check_nan: bool) -> Any:
     """What the modes hold: False, "quiet" (no look-out for NaN), or True."""

@@ -328,6 +328,21 @@ def grad(x: Tensor) -> Tensor | None:
     return ag.grad
 
 
+@attribute("grad_dtype")
+def grad_dtype(x: Tensor) -> Any:
+    """The dtype that ``grad`` must have."""
+    return x.dtype
+
+
+@function("autograd.Variable")
+def variable(data: Tensor, requires_grad: bool = False, volatile: bool = False) -> Tensor:
+    """The tensor's elements as a leaf: what Variable was before tensors had gradients."""
+    x: Tensor = alias(data)
+    if requires_grad:
+        _set_requires_grad(x, True)
+    return x
+
+
 @method("retain_grad")
 def retain_grad(x: Tensor) -> None:
     """Keep the gradient of a tensor that is no leaf in its ``grad``."""

@@ -115,10 +115,14 @@ def _set(grad: bool | None, inference: bool | None) -> None:
         state.grad = grad and not state.inference
 
 
-function("no_grad")(no_grad)
-function("enable_grad")(enable_grad)
-function("inference_mode")(inference_mode)
-function("set_grad_enabled")(set_grad_enabled)
+function("no_grad", "autograd.no_grad", "autograd.grad_mode.no_grad")(no_grad)
+function("enable_grad", "autograd.enable_grad", "autograd.grad_mode.enable_grad")(enable_grad)
+function("inference_mode", "autograd.inference_mode", "autograd.grad_mode.inference_mode")(
+    inference_mode
+)
+function("set_grad_enabled", "autograd.set_grad_enabled", "autograd.grad_mode.set_grad_enabled")(
+    set_grad_enabled
+)
 
 
 @function("is_grad_enabled")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 # The modules inside torch; functions belong to the longest of these that their name begins with.
 MODULES = (
-    "", "amp", "autograd", "autograd.functional", "autograd.graph", "backends",
+    "", "amp", "autograd", "autograd.functional", "autograd.grad_mode", "autograd.graph", "backends",
     "backends.cudnn", "backends.mps", "compiler", "cuda", "cuda.amp", "cpu",
     "fft", "func", "linalg", "nn", "nn.functional", "nn.init", "nn.parameter",
     "nn.utils", "optim", "optim.lr_scheduler", "random",
