@@ -9,6 +9,7 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import ClassVar
 
     from engine.tensor import Tensor
     from tensorcli.diagnostics import Diagnostic
@@ -32,7 +33,7 @@ class Finding(Result):
 
     __slots__ = ()
 
-    kind: str
+    kind: ClassVar[str]
 
 
 class TensorResult(Result):

@@ -80,7 +80,9 @@ def document_lines(result: findings.GraphDocument, width: int) -> list[Line]:
 
 
 def backward_lines(result: findings.BackwardResult, width: int) -> list[Line]:
-    lines: list[Line] = [[("from ", "dim"), (visible(result.root), "name"), (": gradient 1", "dim")]]
+    lines: list[Line] = [
+        [("from ", "dim"), (visible(result.root), "name"), (": gradient 1", "dim")]
+    ]
     for count, step in enumerate(result.steps, 1):
         lines += _step(count, step, width)
     if result.omitted:
@@ -195,7 +197,9 @@ def _origin(origin: findings.Origin, width: int) -> list[Line]:
         lines += hanging(("element   ", "head"), place, width)
     for operand in origin.operands:
         at = "" if not operand.index else f"{list(operand.index)}"
-        lines += hanging(("input     ", "head"), f"{visible(operand.text)}{at} = {operand.value}", width)
+        lines += hanging(
+            ("input     ", "head"), f"{visible(operand.text)}{at} = {operand.value}", width
+        )
     lines += hanging(("reason    ", "head"), origin.reason, width)
     if origin.cure is not None:
         lines += hanging(("cure      ", "head"), visible(origin.cure), width, "fix")
