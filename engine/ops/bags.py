@@ -5,7 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from engine import dtypes
-from engine.errors import TensorNotImplementedError, TensorRuntimeError, TensorValueError
+from engine.errors import (
+    DtypeError,
+    TensorNotImplementedError,
+    TensorRuntimeError,
+    TensorValueError,
+)
 from engine.kinds import composite, kernel, made
 from engine.kinds.functional import functional
 from engine.kinds.recomputed import array_of, differentiated
@@ -106,6 +111,17 @@ def _embedding_bag_kernel(
     padding_idx: int,
 ) -> Made:
     """The rows of each bag, reduced."""
+    if indices.ndim not in (1, 2):
+        raise TensorRuntimeError(
+            f"input has to be a 1D or 2D Tensor, but got Tensor of dimension {indices.ndim}"
+        )
+    if not weight.dtype.is_floating_point:
+        known = "CPUBoolType" if weight.dtype.is_bool else f"torch.{weight.dtype.title}Tensor"
+        raise DtypeError(
+            "Expected tensor for argument #1 'weight' to have one of the following scalar types: "
+            f"Half, BFloat16, Float, Double; but got {known} instead (while checking arguments for "
+            "embedding_bag)"
+        )
     check_indices(indices, "embedding_bag")
     check_indices(offsets, "embedding_bag", "offsets")
     bags = offsets.layout.numel - (1 if include_last_offset else 0)

@@ -320,6 +320,8 @@ def affine_grid_generator(theta: Tensor, size: Any, align_corners: bool) -> Made
             "Expected size for first two dimensions of batch2 tensor to be: "
             f"[{n}, {len(sizes) + 1}] but got: [{theta.size(0)}, {theta.size(2)}]."
         )
+    if theta.dtype.category < dtypes.FLOAT:
+        raise DtypeError(f"expected scalar type Float but found {theta.dtype.title}")
     shape = (n, *sizes, len(sizes))
     return made(theta.dtype, shape, lambda xp: array_of(_grid, theta, tuple(size), align_corners))
 

@@ -10,6 +10,7 @@ from engine.kinds import composite, kernel, made
 from engine.kinds.functional import functional
 from engine.kinds.recomputed import array_of, differentiated
 from engine.kinds.reduction import check_takes
+from engine.layout import wrap_dim
 from engine.ops.losses import MEAN, NONE, SUM, reduction_number
 from engine.registry import F, ops
 from engine.tensor import Tensor
@@ -165,6 +166,7 @@ def ctc_loss(
     ``log_probs`` is (time, batch, classes).
     """
     alone = log_probs.layout.ndim == 2
+    wrap_dim(1, log_probs.layout.ndim)
     if alone:
         log_probs = log_probs.unsqueeze(1)
     spans, lengths = _numbers(input_lengths), _numbers(target_lengths)
@@ -172,7 +174,7 @@ def ctc_loss(
         targets = targets.unsqueeze(0)
     y = ops["nn.ctc_loss"].function(log_probs, targets, spans, lengths, blank, zero_infinity)
     if reduction == MEAN:
-        y = (y / F.tensor([max(n, 1) for n in lengths], dtype=y.dtype)).mean()
+        y = (y / F.tensor([max(n, 1) for n in lengths], dtype=y.dtype, device=y.device)).mean()
     elif reduction == SUM:
         y = y.sum()
     elif alone:

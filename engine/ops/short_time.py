@@ -191,7 +191,11 @@ def stft_of_tensor(input: Any, n_fft: Any, *args: Any, **kwargs: Any) -> Any:
 _stft.__qualname__ = _stft.__name__ = "stft"
 
 
-@composite(out=False, example="istft(stft(arange(8.), 4, return_complex=True), 4)")
+@composite(
+    out=False,
+    data_dependent=True,
+    example="istft(stft(arange(8.), 4, return_complex=True), 4)",
+)
 def istft(
     input: Tensor,
     n_fft: int,
