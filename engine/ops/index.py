@@ -323,6 +323,9 @@ FUNCTIONS = {
     "sequence_losses": (
         "ctc_loss nn.functional.ctc_loss nn.functional.linear_cross_entropy "
     ),
+    "set_distances": (
+        "cdist "
+    ),
     "settings": (
         "are_deterministic_algorithms_enabled backends.cudnn.is_available "
         "backends.mps.is_available cpu.synchronize cuda.device_count cuda.empty_cache "
@@ -891,6 +894,9 @@ OPS = {
     ),
     "sequence_losses": (
         "ctc_loss nn.ctc_loss nn.functional.ctc_loss nn.functional.linear_cross_entropy "
+    ),
+    "set_distances": (
+        "_cdist_backward _cdist_forward _euclidean_dist "
     ),
     "shaping": (
         "_reshape_alias _unsafe_view _view_dtype flatten ravel reshape reshape_as unflatten "

@@ -318,9 +318,18 @@ def hann(M: int, **options: Any) -> Tensor:
 
 
 @function("signal.windows.blackman")
-def blackman(M: int, **options: Any) -> Tensor:
+def blackman(
+    M: int,
+    *,
+    sym: bool = True,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """0.42 - 0.5 cos(2 pi n / N) + 0.08 cos(4 pi n / N)."""
-    return general_cosine(M, a=[0.42, 0.5, 0.08], **options)
+    options = _options("blackman", M, dtype, layout, device, requires_grad)
+    return general_cosine(M, a=[0.42, 0.5, 0.08], sym=sym, **options)
 
 
 @function("signal.windows.nuttall")
