@@ -111,10 +111,6 @@ def _embedding_bag_kernel(
     padding_idx: int,
 ) -> Made:
     """The rows of each bag, reduced."""
-    if indices.ndim not in (1, 2):
-        raise TensorRuntimeError(
-            f"input has to be a 1D or 2D Tensor, but got Tensor of dimension {indices.ndim}"
-        )
     if not weight.dtype.is_floating_point:
         known = "CPUBoolType" if weight.dtype.is_bool else f"torch.{weight.dtype.title}Tensor"
         raise DtypeError(
@@ -185,6 +181,10 @@ def embedding_bag(
     Bag i holds the indices from ``offsets[i]`` to the next offset; ``mode`` is 0, 1 or 2 for sum,
     mean and max.
     """
+    if indices.ndim not in (1, 2):
+        raise TensorRuntimeError(
+            f"input has to be a 1D or 2D Tensor, but got Tensor of dimension {indices.ndim}"
+        )
     rows = weight.layout.shape[0]
     padding = -1 if padding_idx is None else padding_idx + (rows if padding_idx < 0 else 0)
     y = ops["nn.embedding_bag"].function(
