@@ -96,7 +96,7 @@ def test_meta_equals_real(op: Op) -> None:
             assert deliberate(op, real), (sample, real)
         if op.data_dependent and sample.tensors:
             assert isinstance(meta, Raised), (sample, meta)
-            assert isinstance(meta.error, (NotImplementedError, RuntimeError))
+            assert deliberate(op, meta), (sample, meta)
         elif not (isinstance(real, Raised) and of_values(real)):
             assert table.described(real) == table.described(meta), sample
 

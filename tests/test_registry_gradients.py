@@ -22,6 +22,12 @@ TOLERANCE = 1e-5
 # What PyTorch has no derivative of, or takes it for zero.
 UNSUPPORTED = re.compile("derivative for .* is not implemented|supported for contiguous inputs")
 DRAWS = {"_normal_1", "_normal_2", "_normal_3"}
+# PyTorch's derivative of ctc_loss presumes that the input is a log_softmax.
+PRESUMING = {"ctc_loss", "nn.functional.ctc_loss"}
+# PyTorch refuses to differentiate these for complex numbers.
+REAL_ONLY = {"nn.functional.soft_margin_loss"}
+# How many of the differentiable inputs have a derivative, where that is not all.
+DIFFERENTIABLE = {"nn.functional.soft_margin_loss": 1}
 # Vectors that are unique up to a factor: the part of the result that is unique, for all dtypes
 # and for complex ones.
 UNIQUE = {"linalg.eig": 0}
@@ -30,7 +36,8 @@ UNIQUE_COMPLEX = {**UNIQUE, "linalg.eigh": 0, "linalg.svd": 1, "svd": 1}
 
 def check(sample: Sample) -> bool:
     """First and second derivatives of one call; False where nothing in it is differentiable."""
-    points = [t.detach().requires_grad_() for t in table.differentiable_inputs(sample)]
+    count = DIFFERENTIABLE.get(sample.op.name)
+    points = [t.detach().requires_grad_() for t in table.differentiable_inputs(sample)[:count]]
     try:
         first = checks.weighted(lambda values: called(sample, values), points)
         if first is None:
@@ -48,7 +55,7 @@ def check(sample: Sample) -> bool:
 def called(sample: Sample, values: Sequence[Tensor]) -> Any:
     """The sample's call with other numbers in its differentiable tensors."""
     fresh = iter(values)
-    floating = {id(t) for t in table.differentiable_inputs(sample)}
+    floating = {id(t) for t in table.differentiable_inputs(sample)[: len(values)]}
     changed = sample.mapped(lambda t: next(fresh) if id(t) in floating else t, "moved")
     F.manual_seed(0)
     args = changed.args
@@ -65,7 +72,7 @@ def compare(sample: Sample, order: str, f: checks.Scalar) -> None:
         d for t, d in table.domains(sample) if t.dtype.is_floating_point or t.dtype.is_complex
     ]
     direction = [checks.like(random, p) for p in f.points]
-    for v, domain in zip(direction, domains, strict=True):
+    for v, domain in zip(direction, domains, strict=False):
         v.array = table.within(domain, v.array)
     claimed = checks.slope(checks.gradients(f, f.points), direction)
     measured = checks.measured(f, direction)
@@ -74,12 +81,12 @@ def compare(sample: Sample, order: str, f: checks.Scalar) -> None:
 
 
 @pytest.mark.parametrize(
-    "op", [op for op in table.tested() if op.name not in DRAWS], ids=lambda op: op.name
+    "op", [op for op in table.tested() if op.name not in DRAWS | PRESUMING], ids=lambda op: op.name
 )
 @pytest.mark.parametrize("dtype", [dtypes.float64, dtypes.complex128], ids=str)
 def test_gradient(op: Op, dtype: Any) -> None:
     with np.errstate(all="ignore"):
         for sample in table.smooth(op, dtype):
-            if dtype.is_complex and isinstance(sample.run(), Raised):
+            if dtype.is_complex and (op.name in REAL_ONLY or isinstance(sample.run(), Raised)):
                 continue
             check(sample)
