@@ -98,6 +98,7 @@ def distance_slopes(grad: Tensor, x1: Tensor, x2: Tensor, p: float, cdist: Tenso
     method=False,
     out=False,
     node="CdistBackward0",
+    example="cdist(zeros(1, 2), tensor([[3., 4.], [0., 1.]]))",
 )
 def distances(x1: Tensor, x2: Tensor, p: float) -> Made:
     """The p-norms of the differences of rows; one batch shape for both."""
@@ -121,6 +122,7 @@ def distances(x1: Tensor, x2: Tensor, p: float) -> Made:
     method=False,
     out=False,
     node="EuclideanDistBackward0",
+    example="cdist(zeros(1, 2), tensor([[3., 4.]]), compute_mode='use_mm_for_euclid_dist')",
 )
 def euclidean_distances(x1: Tensor, x2: Tensor) -> Made:
     """As distances with p = 2, from a matrix product: quick, and less exact."""
