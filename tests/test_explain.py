@@ -50,6 +50,13 @@ def test_layout_in_text() -> None:
         "memory       24 B\n"
         "view of      x\n"
         "shared with  x\n"
+        "positions    0 3\n"
+        "             1 4\n"
+        "             2 5\n"
+        "walk         0 3 1 4 2 5\n"
+        "made by   shape  strides\n"
+        "x        [2, 3]   (3, 1)\n"
+        ".t()     [3, 2]   (1, 3)  view\n"
     )
 
 
@@ -108,6 +115,7 @@ def test_precision_table() -> None:
         "overflowed": 1,
         "subnormal": 0,
         "zeroed": 1,
+        "sqnr_db": pytest.approx(92.6, abs=0.1),
     }
 
 

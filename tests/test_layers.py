@@ -65,6 +65,7 @@ LAYERS = [
     "tensorcli.files",
     "tensorcli.results",
     "tensorcli.findings",
+    "tensorcli.value_results",
     "tensorcli.language",
     "tensorcli.explain",
     "tensorcli.session",

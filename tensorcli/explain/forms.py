@@ -1,9 +1,12 @@
-"""The explanations as special forms of the language: layout(x), grads(), graph(y) …"""
+"""The explanations as special forms of the language; here grads() and broadcast(a, b…)."""
 
 from __future__ import annotations
 
-from tensorcli.explain import tracing_forms  # noqa: F401 - registers its explanations
-from tensorcli.explain.arguments import refuse_arguments, tensor_argument
+from tensorcli.explain import (  # noqa: F401 - they register their explanations
+    tracing_forms,
+    value_forms,
+)
+from tensorcli.explain.arguments import refuse_arguments
 from tensorcli.language.forms import visible_names
 from tensorcli.language.names import SPECIAL_FORMS
 
@@ -14,32 +17,11 @@ if TYPE_CHECKING:
     from tensorcli.results import Result
 
 
-def _layout(form: Form, frame: Frame) -> Result:
-    from tensorcli.explain import layout
-
-    tensor = tensor_argument(form, frame, exactly=1)
-    return layout.explain(tensor, form.args[0].text, visible_names(frame), form.span.line)
-
-
 def _grads(form: Form, frame: Frame) -> Result:
     from tensorcli.explain import gradients
 
     refuse_arguments(form, most=0)
     return gradients.explain(visible_names(frame), form.span.line)
-
-
-def _precision(form: Form, frame: Frame) -> Result:
-    from engine.dtypes import DType
-    from tensorcli.explain import precision
-
-    tensor = tensor_argument(form, frame, exactly=None)
-    wanted = []
-    for argument in form.args[1:]:
-        dtype = argument.value(frame)
-        if not isinstance(dtype, DType):
-            raise TypeError(f"precision() takes dtypes after the tensor, not '{argument.text}'")
-        wanted.append(dtype)
-    return precision.explain(tensor, wanted, form.span.line)
 
 
 def _broadcast(form: Form, frame: Frame) -> Result:
@@ -67,6 +49,4 @@ def _shape(text: str, value: object) -> tuple[int, ...]:
     raise TypeError(f"broadcast() takes tensors or shapes, '{text}' is neither")
 
 
-SPECIAL_FORMS.update(
-    layout=_layout, grads=_grads, precision=_precision, broadcast=_broadcast
-)
+SPECIAL_FORMS.update(grads=_grads, broadcast=_broadcast)

@@ -12,7 +12,11 @@ if TYPE_CHECKING:
 
 
 def explain(
-    tensor: Tensor, name: str | None, names: Mapping[str, object], line: int | None
+    tensor: Tensor,
+    name: str | None,
+    names: Mapping[str, object],
+    line: int | None,
+    steps: tuple[object, ...] = (),
 ) -> LayoutResult:
     """The layout of a tensor; `name` is how the program wrote it."""
     layout = tensor.layout
@@ -34,7 +38,25 @@ def explain(
         storage_bytes=tensor.storage.nbytes,
         view_of=view_of(tensor, names),
         shares=tuple(other for other, value in sharing(tensor, names)),
+        steps=steps,
+        positions=positions(layout.shape, layout.strides, tensor.offset),
     )
+
+
+MOST_POSITIONS = 64
+"""Elements of a tensor whose order in memory is drawn."""
+
+
+def positions(
+    shape: tuple[int, ...], strides: tuple[int, ...], offset: int
+) -> tuple[int, ...] | None:
+    """The place in the storage of each element, in row-major order; None where they are many."""
+    found = [offset]
+    for size, stride in zip(shape, strides, strict=True):
+        if len(found) * size > MOST_POSITIONS:
+            return None
+        found = [place + i * stride for place in found for i in range(size)]
+    return tuple(found) if len(found) > 1 else None
 
 
 def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -60,17 +60,23 @@ def cast(values: Any, dtype: DType) -> Any:
     return values.astype(dtype.np).astype(np.float64)
 
 
+def spacing(magnitude: Any, dtype: str) -> Any:
+    """The distance between neighbours of a dtype at a magnitude, on the side away from zero."""
+    mantissa, lowest, _ = FORMATS[dtype]
+    _, exponent = np.frexp(magnitude)
+    return np.ldexp(1.0, np.maximum(exponent - 1, lowest) - mantissa)
+
+
 def compare(exact: Any, rounded: Any, dtype: str) -> PrecisionRow:
     """What `rounded`, values of that dtype, lost against `exact`; both as float64 arrays."""
-    mantissa, lowest, _ = FORMATS[dtype]
+    lowest = FORMATS[dtype][1]
     finite = np.isfinite(exact)
     kept = finite & np.isfinite(rounded)
     x, y = exact[kept], rounded[kept]
     error = np.abs(y - x)
     magnitude = np.abs(x)
     relative = error[magnitude > 0] / magnitude[magnitude > 0]
-    _, exponent = np.frexp(magnitude)
-    ulp = np.ldexp(1.0, np.maximum(exponent - 1, lowest) - mantissa)
+    ulp = spacing(magnitude, dtype)
     same = (exact == rounded) | (np.isnan(exact) & np.isnan(rounded))
     smallest = 2.0**lowest
     return PrecisionRow(
@@ -83,4 +89,14 @@ def compare(exact: Any, rounded: Any, dtype: str) -> PrecisionRow:
         overflowed=int((finite & ~np.isfinite(rounded)).sum()),
         subnormal=int(((y != 0) & (np.abs(y) < smallest)).sum()),
         zeroed=int(((x != 0) & (y == 0)).sum()),
+        sqnr_db=_sqnr(x, y - x),
     )
+
+
+def _sqnr(signal: Any, noise: Any) -> float | None:
+    """The ratio of the values' power to the error's in dB; None without an error or a value."""
+    if not np.any(noise) or not np.any(signal):
+        return None
+    scale = np.abs(signal).max()  # squares of extreme values would overflow or vanish
+    ratio = np.square(signal / scale).sum() / np.square(noise / scale).sum()
+    return float(10.0 * np.log10(ratio)) if 0 < ratio < np.inf else None

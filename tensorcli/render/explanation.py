@@ -54,7 +54,32 @@ def layout_lines(result: results.LayoutResult, width: int) -> list[Line]:
         pairs.append(("view of", result.view_of))
     if result.shares:
         pairs.append(("shared with", ", ".join(result.shares)))
-    return _pairs(pairs, width)
+    lines = _pairs(pairs, width)
+    if result.positions is not None and not result.contiguous:
+        lines += _picture(result.shape, result.positions, width)
+    if result.steps:
+        from tensorcli.render.values import step_lines
+
+        lines += step_lines(result.steps, width)
+    return lines
+
+
+def _picture(shape: Sequence[int], positions: Sequence[int], width: int) -> list[Line]:
+    """Where each element lies: rows as they are printed, and the order of the walk over them."""
+    title = "positions    "
+    longest = max(len(str(place)) for place in positions)
+    columns = shape[-1]
+    rows = [positions[i : i + columns] for i in range(0, len(positions), columns)]
+    texts = [" ".join(f"{place:>{longest}}" for place in row) for row in rows]
+    if len(title) + max(map(len, texts)) > width:
+        return []
+    lines: list[Line] = []
+    for i, text in enumerate(texts):
+        if len(shape) > 2 and i and i % shape[-2] == 0:
+            lines.append([])
+        lines.append([(title if i == 0 else " " * len(title), "head"), (text, "")])
+    walk = " ".join(map(str, positions))
+    return [*lines, *hanging(("walk         ", "head"), walk, width)]
 
 
 def _contiguity(result: results.LayoutResult) -> str:
@@ -114,7 +139,10 @@ def _times_role(row: results.GradientRow) -> str:
 def precision_lines(result: results.PrecisionResult, width: int) -> list[Line]:
     if not result.asked:
         return [line for row in result.rows for line in _loss(result.source_dtype, row, width)]
-    head = ("dtype", "exact", "max abs", "max rel", "max ulp", "overflow", "subnormal", "to zero")
+    head = (
+        *("dtype", "exact", "max abs", "max rel", "max ulp"),
+        *("overflow", "subnormal", "to zero", "SQNR dB"),
+    )
     rows = [
         (
             (row.dtype, "name"),
@@ -125,6 +153,7 @@ def precision_lines(result: results.PrecisionResult, width: int) -> list[Line]:
             (str(row.overflowed), "bad" if row.overflowed else ""),
             (str(row.subnormal), "warn" if row.subnormal else ""),
             (str(row.zeroed), "bad" if row.zeroed else ""),
+            ("-" if row.sqnr_db is None else f"{row.sqnr_db:.3g}", ""),
         )
         for row in result.rows
     ]
@@ -144,12 +173,15 @@ def _loss(source: str, row: results.PrecisionRow, width: int) -> list[Line]:
     if row.max_absolute:
         parts.append((f"largest error {number(row.max_absolute)}", "warn"))
         parts.append((f"relative {number(row.max_relative)}", "warn"))
+        parts.append((f"{number(row.max_ulp)} ulp", "warn"))
     counts = (
         ("overflowed", row.overflowed),
         ("became subnormal", row.subnormal),
         ("went to zero", row.zeroed),
     )
     parts += [(f"{count} {what}", "bad") for what, count in counts if count]
+    if row.sqnr_db is not None and row.count > 1:
+        parts.append((f"SQNR {row.sqnr_db:.3g} dB", "dim"))
     return joined(parts, width)
 
 

@@ -257,7 +257,7 @@ def _shape(row: Any) -> dict[str, object]:
 
 def _layout(result: results.LayoutResult, full: bool) -> Fields:
     names = type(result).__slots__
-    return "layout", members(**{name: getattr(result, name) for name in names})
+    return "layout", members(**{name: _parts(getattr(result, name)) for name in names})
 
 
 def _gradients(result: results.GradientsResult, full: bool) -> Fields:
@@ -297,7 +297,7 @@ def _parts(value: Any) -> object:
         return [_parts(item) for item in value]
     if hasattr(type(value), "__dataclass_fields__"):
         return {name: _parts(getattr(value, name)) for name in type(value).__slots__}
-    return value
+    return _slots(value)
 
 
 def _slots(value: Any) -> object:

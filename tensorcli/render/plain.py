@@ -41,6 +41,8 @@ def _error(result: results.ErrorResult, width: int, file: str | None) -> str:
 
 
 def _lines(result: Any, width: int, file: str | None) -> str:
+    if getattr(result, "is_picture", False):
+        return ""  # pictures are for terminals
     return plain_text(explanation_lines(result, width, file))
 
 
@@ -51,6 +53,12 @@ def explanation_lines(result: Any, width: int, file: str | None) -> list[Line]:
 
         return warning_lines(result.message, result.line, file, width)
     if isinstance(result, results.Finding):
+        from tensorcli.value_results import Explanation
+
+        if isinstance(result, Explanation):
+            from tensorcli.render import values
+
+            return values.LINES[type(result)](result, width)
         from tensorcli.render import findings
 
         return findings.LINES[type(result)](result, width)
