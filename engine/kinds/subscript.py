@@ -212,7 +212,7 @@ def _walk(plan: Plan, items: Sequence[Any]) -> None:
         _check_type(item)
     if specified > ndim:
         raise TensorIndexError(f"too many indices for tensor of dimension {ndim}")
-    d = 0
+    d = covered = 0
     for real, item in enumerate(ready):
         if item.__class__ is int:
             _select(plan, d, item, real)
@@ -226,18 +226,21 @@ def _walk(plan: Plan, items: Sequence[Any]) -> None:
             d += 1
         elif item.__class__ is bool:
             _unsqueeze(plan, d)
-            _record(plan, d, _flag(item))
+            _record(plan, d - covered, _flag(item))
             d += 1
         elif item.layout.ndim == 0 and item.dtype.category <= dtypes.INT:
             if item.dtype in _BYTES:
                 _unsqueeze(plan, d)
-                _record(plan, d, _flag(bool(number(item))))
+                _record(plan, d - covered, _flag(bool(number(item))))
                 d += 1
             else:
                 _select(plan, d, int(number(item)), real)
         else:
-            _record(plan, d, item)
-            d += 1
+            # A mask is one index for all the dimensions that it stands for.
+            _record(plan, d - covered, item)
+            width = max(_specified(item), 1)
+            d += width
+            covered += width - 1
 
 
 def _check_type(item: Any) -> None:
