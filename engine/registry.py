@@ -66,14 +66,21 @@ def _nothing_more(table: str, name: str) -> bool:
     return False
 
 
+def _no_names(table: str) -> Iterable[str]:
+    return ()
+
+
 _load: Callable[[str, str], bool] = _nothing_more
+_listed: Callable[[str], Iterable[str]] = _no_names
 
 
-def use_loader(load: Callable[[str, str], bool]) -> None:
+def use_loader(load: Callable[[str, str], bool], listed: Callable[[str], Iterable[str]]) -> None:
     """Have ``load(table, name)`` import the module that defines a name not known yet; it tells
-    whether it did. The tables are FUNCTIONS, METHODS, ATTRIBUTES and OPS."""
-    global _load
+    whether it did. ``listed(table)`` are the names it can load. The tables are FUNCTIONS,
+    METHODS, ATTRIBUTES and OPS."""
+    global _load, _listed
     _load = load
+    _listed = listed
 
 
 class _Lazy(dict[str, Any]):
@@ -95,6 +102,10 @@ class _Lazy(dict[str, Any]):
 
     def get(self, name: str, default: Any = None) -> Any:
         return self[name] if name in self else default
+
+    def names(self) -> list[str]:
+        """Every name, sorted, those included whose module was not imported yet."""
+        return sorted({*self, *_listed(self._table)})
 
 
 # The in-place twins that PyTorch has as functions too; all others are methods only.
@@ -175,8 +186,9 @@ def attribute(
 class _Table(dict[str, Any]):
     """Name → callable, filled when a name is first asked for; ``in`` knows all names."""
 
-    def __init__(self, find: Callable[[str], Any], names: Callable[[], Iterator[str]]):
+    def __init__(self, table: str, find: Callable[[str], Any], names: Callable[[], Iterator[str]]):
         super().__init__()
+        self._table = table
         self._find = find
         self._names = names
 
@@ -199,8 +211,8 @@ class _Table(dict[str, Any]):
             return default
 
     def names(self) -> list[str]:
-        """Every name, sorted."""
-        return sorted(set(self._names()))
+        """Every name, sorted, those included whose module was not imported yet."""
+        return sorted({*self._names(), *_listed(self._table)})
 
 
 def _find_function(name: str) -> Any:
@@ -281,8 +293,8 @@ def _method_names() -> Iterator[str]:
     yield from _inplace_ops
 
 
-functions = _Table(_find_function, _function_names)
-methods = _Table(_find_method, _method_names)
+functions = _Table("FUNCTIONS", _find_function, _function_names)
+methods = _Table("METHODS", _find_method, _method_names)
 
 
 class Functions:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import engine.ops  # noqa: F401 - fills the registry
+import engine.ops
 from engine import registry
 from engine.kinds.record import parameters
 from engine.signature import REQUIRED, parameters_of
@@ -78,6 +78,7 @@ _spellings: dict[str, Entry] = {}
 def _by_spelling() -> dict[str, Entry]:
     """Bare spelling → entry, made on first use."""
     if not _spellings:
+        engine.ops.load_all()
         for op in registry.ops.values():
             entry = of_op(op)
             for spelling in (*op.names, *op.methods, *op.inplace, op.name):

@@ -122,3 +122,26 @@ def test_ascii_streams_escape_what_they_cannot_write() -> None:
         check=True,
     )
     assert process.stdout.startswith("'\\xe9'\ntensor([1.])\nfloat32 [1] - strides (1,)")
+
+
+def test_every_operation_is_known_before_any_is_used() -> None:
+    """Families are imported when their names are used; what lists names must not wait for that."""
+    status, out, _ = finish(start("ops", "matmul"))
+    assert status == 0
+    assert out.startswith("matmul(")
+    status, out, _ = finish(start("ops"))
+    assert out.count("\n") > 500
+    _, _, err = finish(start("eval", "torch.linalg.eigvalz(1)"))
+    assert "did you mean" in err
+    script = (
+        "from tensorcli.language.completion import complete\n"
+        "from engine.tensor import Tensor\n"
+        "import tensorcli.language.program\n"
+        "for text in ('torch.linalg.eigv', 'x.unsq', 'torch.unsqueeze(d'):\n"
+        "    print([c.text for c in complete(text, len(text), {'x': Tensor()})])\n"
+    )
+    command = [sys.executable, "-P", "-c", script]
+    found = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True)
+    assert "eigvalsh" in found.stdout
+    assert "'unsqueeze'" in found.stdout
+    assert "'dim='" in found.stdout

@@ -50,7 +50,7 @@ def _first_use(name: str) -> Any:
     return first_use
 
 
-registry.use_loader(load)
+registry.use_loader(load, _TABLES.__getitem__)
 for _protocol in _PROTOCOLS.split():
     setattr(Tensor, f"__{_protocol}__", _first_use(f"__{_protocol}__"))
 registry.install(_TABLES["METHODS"], _TABLES["ATTRIBUTES"])

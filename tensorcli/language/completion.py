@@ -146,6 +146,8 @@ def _op_parameters(chain: list[str], names: Mapping[str, object]) -> list[str]:
         owner.name.removeprefix("torch").removeprefix(".") if isinstance(owner, Namespace) else ""
     )
     wanted = f"{space}.{chain[-1]}" if space else chain[-1]
+    if wanted not in (registry.methods if is_method else registry.functions):
+        return []
     for op in registry.ops.values():
         if wanted in (op.methods if is_method else op.names):
             return [p.name for p in parameters(op)][is_method:]
