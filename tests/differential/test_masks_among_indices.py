@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import engine.ops  # noqa: F401 - fills the registry
 from engine.registry import functions
 
 torch: Any = pytest.importorskip("torch")
