@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 ATTRIBUTES: dict[type, Mapping[str, Callable[[Any], Any]]] = {}
 METHODS: dict[type, Mapping[str, Callable[..., Any]]] = {}
 SETTERS: dict[type, Mapping[str, Callable[[Any, Any], None]]] = {}
+# Python's class -> what `type(value)` is for programs, where one class serves several types.
+TYPES: dict[type, Callable[[Any], type]] = {}
 
 
 def expose(

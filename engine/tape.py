@@ -132,6 +132,7 @@ class AccumulateGrad:
     __slots__ = ("variable",)
 
     name = "torch::autograd::AccumulateGrad"
+    type_name = "AccumulateGrad"
 
     def __init__(self, variable: Tensor):
         self.variable = variable

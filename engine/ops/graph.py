@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine import tape
 from engine.errors import TensorRuntimeError
-from engine.exposed import expose
+from engine.exposed import TYPES, expose
 from engine.foreign import exchange
 from engine.hooks import HookHandle
 from engine.registry import attribute, function
@@ -53,6 +53,21 @@ class _NodeAttributes(dict[str, Any]):
         if name.startswith("_saved_"):
             return lambda node: _saved(node, name)
         return dict.get(self, name, default)
+
+
+_types: dict[str, type] = {}
+
+
+def type_of_node(node: Any) -> type:
+    """The class that PyTorch has for nodes of this name; it makes none here."""
+    name = node.type_name
+    found = _types.get(name)
+    if found is None:
+        found = _types[name] = type(name, (), {"__module__": "builtins", "__slots__": ()})
+    return found
+
+
+TYPES[Node] = TYPES[AccumulateGrad] = type_of_node
 
 
 def _add_hook(node: Node, hook: Any) -> HookHandle:

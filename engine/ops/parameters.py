@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from engine.errors import TensorRuntimeError
+from engine.exposed import TYPES
 from engine.registry import F, function, functions
 from engine.tensor import ParameterAutograd, Tensor
 
@@ -29,6 +30,7 @@ class Parameter(metaclass=_ParameterType):
         return made
 
 
+TYPES[Tensor] = lambda x: Parameter if isinstance(x.ag, ParameterAutograd) else Tensor
 function("nn.Parameter", "nn.parameter.Parameter")(Parameter)
 
 

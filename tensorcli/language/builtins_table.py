@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from engine.exposed import TYPES
 from tensorcli.language import costs
 from tensorcli.language.costs import bounded, list_of
 from tensorcli.language.functions import callable_for, not_callable
@@ -225,7 +226,8 @@ def type_(*args: Any, **kwargs: Any) -> type:
         raise TypeError("type() makes no classes here: it takes 1 argument")
     if len(args) != 1 or kwargs:
         raise TypeError("type() takes 1 argument")
-    return type(args[0])
+    kind = type(args[0])
+    return TYPES[kind](args[0]) if kind in TYPES else kind
 
 
 def sum_(*args: Any, **kwargs: Any) -> Any:

@@ -53,7 +53,7 @@ _TENSORS = "engine.tensor"
 # How a type is written where Python's name for it would tell of our own packages.
 TYPE_NAMES: dict[str, str] = {
     "engine.tensor.Tensor": "torch.Tensor",
-    "engine.tensor.Parameter": "torch.nn.parameter.Parameter",
+    "engine.ops.parameters.Parameter": "torch.nn.parameter.Parameter",
     "engine.layout.Size": "torch.Size",
     "engine.dtypes.DType": "torch.dtype",
     "engine.device.Device": "torch.device",
@@ -62,6 +62,15 @@ TYPE_NAMES: dict[str, str] = {
     "engine.numeric_limits.FloatLimits": "torch.finfo",
     "engine.numeric_limits.IntegerLimits": "torch.iinfo",
     "engine.random.source.Generator": "torch._C.Generator",
+    "engine.ops.optimisers.SGD": "torch.optim.sgd.SGD",
+    "engine.ops.optimisers.Adam": "torch.optim.adam.Adam",
+    "engine.ops.optimisers.AdamW": "torch.optim.adamw.AdamW",
+    "engine.ops.optimisers.RMSprop": "torch.optim.rmsprop.RMSprop",
+    "engine.ops.optimisers.Adagrad": "torch.optim.adagrad.Adagrad",
+    "engine.ops.rarer_optimisers.Adadelta": "torch.optim.adadelta.Adadelta",
+    "engine.ops.rarer_optimisers.Adamax": "torch.optim.adamax.Adamax",
+    "engine.ops.rarer_optimisers.NAdam": "torch.optim.nadam.NAdam",
+    "engine.ops.rarer_optimisers.RAdam": "torch.optim.radam.RAdam",
     "tensorcli.language.numpy_array.ndarray": "numpy.ndarray",
 }
 
