@@ -86,6 +86,8 @@ def element(value: Any, dtype: DType) -> Any:
     check_width(value)
     if overflows(value, dtype):
         spelled = _SPELLED.get(dtype.name, dtype.cpp)
+        if value.__class__ is complex and dtype.low:
+            spelled = "double"
         raise TensorRuntimeError(f"value cannot be converted to type {spelled} without overflow")
     return _stored(value, dtype)
 

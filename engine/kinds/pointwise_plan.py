@@ -178,7 +178,8 @@ def make_plan(rule: Rule, operands: list[Any], attributes: tuple[Any, ...]) -> P
     if rule.lacks is not None and rule.lacks(*operands):
         raise DtypeNotImplementedError(f"\"{rule.stub}\" not implemented for '{common.title}'")
     compute, final = rule.promote(common)
-    layout = layouts.elementwise(_stride_operands(rule, operands), shape)
+    widened = final if common.category < dtypes.FLOAT <= final.category else common
+    layout = layouts.elementwise(_stride_operands(rule, operands, widened), shape)
     kind = kind_of(final, device)
     run = _runner(rule, operands, attributes, common, compute, kind, layout)
     plan = Plan(run, kind, layout, compute)
@@ -189,17 +190,19 @@ def make_plan(rule: Rule, operands: list[Any], attributes: tuple[Any, ...]) -> P
     return plan
 
 
-def _stride_operands(rule: Rule, operands: list[Any]) -> list[Layout]:
-    """The layouts that decide the result's strides; a number counts as a 0-d operand."""
+def _stride_operands(rule: Rule, operands: list[Any], common: DType) -> list[Layout]:
+    """The layouts that decide the result's strides; a number counts as a 0-d operand, a tensor of
+    another dtype by the copy that PyTorch makes of it in the common one."""
     how = rule.number_strides
     if how.__class__ is not str:
         how = how(*operands)
     if how == "contiguous":
         return [_SCALAR]
     found = []
-    for o in operands:
+    for o, counts in zip(operands, rule.promoted, strict=True):
         if isinstance(o, Tensor):
-            found.append(o.layout)
+            converted = counts and o.dtype is not common
+            found.append(layouts.preserved(o.layout) if converted else o.layout)
         elif how != "inner":
             found.append(_SCALAR)
     if how == "always":

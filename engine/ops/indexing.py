@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from engine import dtypes, scalars, tape
 from engine import layout as layouts
 from engine.errors import (
@@ -17,6 +19,7 @@ from engine.errors import (
 from engine.kinds import altered, kernel, made
 from engine.kinds.deriving import Recorder
 from engine.kinds.kernel import change
+from engine.kinds.results import cast
 from engine.kinds.subscript import plan_of, viewed
 from engine.modes import state
 from engine.registry import method, ops
@@ -107,7 +110,13 @@ def _quick(x: Tensor, plan: Plan) -> bool:
 def _number(x: Tensor, value: Any) -> Tensor:
     if value.__class__ is int and not -(2**63) <= value < 2**64:
         raise TensorValueError("Overflow when unpacking long long")
-    array = None if x.array is None else scalars.element(value, x.dtype)
+    if x.array is None:
+        array = None
+    elif x.dtype.low and value.__class__ is not complex:
+        # By way of a double and unchecked: what is too large becomes infinite.
+        array = cast(np.array(value, np.float64), x.kind)
+    else:
+        array = scalars.element(value, x.dtype)
     return wrap(array, x.kind, layouts.contiguous(()))
 
 
@@ -302,6 +311,13 @@ def _put_gradient(
     return into, from_values
 
 
+def _broadcasts(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
+    try:
+        return layouts.broadcast_shapes(target, shape) == target
+    except BroadcastError:
+        return False
+
+
 def _no_fit(values: Tensor, shape: tuple[int, ...]) -> TensorRuntimeError:
     return TensorRuntimeError(
         f"shape mismatch: value tensor of shape {list(values.layout.shape)} cannot be broadcast "
@@ -325,6 +341,9 @@ def index_put(input: Tensor, indices: Tensors, values: Tensor, accumulate: bool 
         if _is_one_mask(indices) and values.layout.numel == 1:
             values = _number(input, number(values))
         else:
+            shape = _target(input, indices).place.shape
+            if not _broadcasts(values.layout.shape, shape):
+                raise _no_fit(values, shape)
             raise DtypeError(
                 "Index put requires the source and destination dtypes match, got "
                 f"{input.dtype.title} for the destination and {values.dtype.title} for the source."
@@ -337,10 +356,7 @@ def index_put(input: Tensor, indices: Tensors, values: Tensor, accumulate: bool 
         return altered(input, lambda xp, array: xp.copyto(array, values.array, where=mask), layout)
     target = _target(input, indices)
     shape = target.place.shape
-    try:
-        fits = layouts.broadcast_shapes(shape, values.layout.shape) == shape
-    except BroadcastError:
-        fits = False
+    fits = _broadcasts(values.layout.shape, shape)
     if not fits and input.array is None:
         raise _no_fit(values, shape)
 

@@ -41,12 +41,20 @@ def t(input: Layout) -> Layout:
     return layouts.swap(input, 0, 1) if input.ndim == 2 else input
 
 
+# The dtypes for which PyTorch has a class such as torch.FloatTensor, and names it.
+_WITH_TENSOR_TYPE = (
+    "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64",
+)  # fmt: skip
+
+
 def _expand_complaint(x: Tensor, size: tuple[int, ...]) -> None:
     if len(size) < x.ndim:
+        named = x.dtype.name in _WITH_TENSOR_TYPE
+        kind = f"torch.{x.dtype.title}Tensor" if named else f"CPU{x.dtype.title}Type"
         raise TensorRuntimeError(
-            f"expand(torch.{x.dtype.title}Tensor{{{list(x.layout.shape)}}}, size={list(size)}): "
-            f"the number of sizes provided ({len(size)}) must be greater or equal to the number "
-            f"of dimensions in the tensor ({x.ndim})"
+            f"expand({kind}{{{list(x.layout.shape)}}}, size={list(size)}): the number of sizes "
+            f"provided ({len(size)}) must be greater or equal to the number of dimensions in the "
+            f"tensor ({x.ndim})"
         )
 
 
