@@ -129,7 +129,7 @@ def euclidean_distances(x1: Tensor, x2: Tensor) -> Made:
     shape = (*x1.layout.shape[:-1], x2.layout.shape[-2])
 
     def run(xp: Any) -> Any:
-        a, b = x1.array, x2.array
+        a, b = working(x1), working(x2)
         first = (a * a).sum(axis=-1, keepdims=True)
         second = (b * b).sum(axis=-1, keepdims=True)
         left = xp.concatenate((-2 * a, first, xp.ones_like(first)), axis=-1)
@@ -191,10 +191,10 @@ def cdist(
     rows, others = x1.layout.shape[-2], x2.layout.shape[-2]
     mode = _MODES[compute_mode]
     product = mode == 1 or (mode is None and (rows > _MANY or others > _MANY))
-    if x1.dtype.itemsize < 4:
-        raise DtypeNotImplementedError(f"\"cdist\" not implemented for '{x1.dtype.title}'")
     a = x1 if x1.layout.shape[:-2] == batch else x1.expand((*batch, rows, columns))
     b = x2 if x2.layout.shape[:-2] == batch else x2.expand((*batch, others, columns))
     if p == 2.0 and product and rows and others and columns:
         return ops["_euclidean_dist"].function(a, b).view((*batch, rows, others))
+    if x1.dtype.itemsize < 4:
+        raise DtypeNotImplementedError(f"\"cdist\" not implemented for '{x1.dtype.title}'")
     return ops["_cdist_forward"].function(a, b, p)
