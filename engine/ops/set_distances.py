@@ -10,7 +10,7 @@ from engine.errors import (
     TensorRuntimeError,
     TensorValueError,
 )
-from engine.kinds import kernel, made
+from engine.kinds import kernel, made, working
 from engine.kinds.results import common_device
 from engine.layout import broadcast_shapes
 from engine.registry import function, ops
