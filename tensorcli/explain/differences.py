@@ -262,7 +262,7 @@ def _check(
             rank = 0.0
         if worst is None or rank > worst[0]:
             worst = (rank, element, (slope, difference, error, tolerance))
-    note = None
+    note = ""
     if gradient is None and not agrees:
         note = (
             f"{argument.text} depends on it, but not by what was recorded: a detach, a no_grad "
@@ -270,7 +270,7 @@ def _check(
         )
     index = None if worst is None else tuple(map(int, np.unravel_index(worst[1], shape)))
     numbers = (0.0, 0.0, 0.0, 0.0) if worst is None else worst[2]
-    return _row(leaf, shape, index, numbers, len(elements), agrees=agrees, note=note)
+    return _row(leaf, shape, index, numbers, len(elements), agrees=agrees, note=note or None)
 
 
 def _smooth(sides: list[float], tolerance: float, difference: float) -> bool:

@@ -1,4 +1,4 @@
-"""explain_backward(y): a backward pass told step by step; the leaves' gradients stay as they are."""
+"""explain_backward(y): a backward pass told step by step; the leaves keep their gradients."""
 
 from __future__ import annotations
 

@@ -172,6 +172,8 @@ def provenance_lines(result: findings.ProvenanceResult, width: int) -> list[Line
         lines = hanging((f"{of}  ", "name"), "has no NaN and no Inf", width, "good")
     else:
         text = f"{' and '.join(counts)} among {result.count} values"
+        if result.count == 1:
+            text = f"is {'NaN' if result.nan else 'infinite'}"
         lines = hanging((f"{of}  ", "name"), text, width, "bad")
     for origin in result.origins:
         lines += _origin(origin, width)
@@ -197,9 +199,10 @@ def _origin(origin: findings.Origin, width: int) -> list[Line]:
         lines += hanging(("element   ", "head"), place, width)
     for operand in origin.operands:
         at = "" if not operand.index else f"{list(operand.index)}"
-        lines += hanging(
-            ("input     ", "head"), f"{visible(operand.text)}{at} = {operand.value}", width
-        )
+        text = visible(operand.text)
+        if at and not text.replace("_", "").isalnum() and text[-1:] not in ")]":
+            text = f"({text})"
+        lines += hanging(("input     ", "head"), f"{text}{at} = {operand.value}", width)
     lines += hanging(("reason    ", "head"), origin.reason, width)
     if origin.cure is not None:
         lines += hanging(("cure      ", "head"), visible(origin.cure), width, "fix")
