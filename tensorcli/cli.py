@@ -47,7 +47,9 @@ HELP: dict[str, tuple[str | None, str]] = {
     "--rich": (None, "Text as a terminal gets it."),
     "--color": ("WHEN", "Colour: always, never, or auto (only on a terminal)."),
     "--show": ("WHICH", "Which values are shown: last, all or none."),
+    "--hints": ("WHEN", "Hints at silent surprises: auto, on (in JSON too) or off."),
     "--seed": ("N", "Seed the generator, for every file afresh."),
+    "--trace-nan": (None, "Say where the first NaN or infinity was born."),
     "--full": (None, "All elements of large tensors in JSON."),
     "--no-files": (None, "No load() and save() in programs."),
     "--time-limit": ("SECONDS", "How long a program may run."),
@@ -204,6 +206,38 @@ def _ops(environment: Environment, operands: str | None, flags: dict[str, FlagVa
     return ops_command.show(operands, environment, resolve(flags, environment))
 
 
+@app.command(
+    "precision",
+    cls=ProgramCommand,
+    help="Run a computation in several dtypes, and say where its errors arise.",
+)
+def _precision(
+    context: typer.Context,
+    expressions: Annotated[
+        list[str], typer.Argument(metavar="EXPR", help="Lines of one program.")
+    ],
+    dtypes: Annotated[
+        str, typer.Option("--dtypes", metavar="NAMES", help="Such as float16,bfloat16.")
+    ] = "",
+    json: Annotated[bool, typer.Option("--json", help=HELP["--json"][1])] = False,
+    plain: Annotated[bool, typer.Option("--plain", help=HELP["--plain"][1])] = False,
+    rich: Annotated[bool, typer.Option("--rich", help=HELP["--rich"][1])] = False,
+    color: Annotated[
+        str | None, typer.Option("--color", metavar="WHEN", help=HELP["--color"][1])
+    ] = None,
+    seed: Annotated[str | None, typer.Option("--seed", metavar="N", help=HELP["--seed"][1])] = None,
+) -> int:
+    from tensorcli import precision_command
+    from tensorcli.settings import resolve
+
+    environment: Environment = context.obj
+    flags = flag_values(
+        {"json": json, "plain": plain, "rich": rich, "color": color, "seed": seed}
+    )
+    texts = [expression.removeprefix(_HIDDEN) for expression in expressions]
+    return precision_command.show(texts, dtypes, environment, resolve(flags, environment))
+
+
 @app.callback(invoke_without_command=True)
 def _root(
     context: typer.Context,
@@ -254,4 +288,4 @@ def _usage(message: str, arguments: Sequence[str], environment: Environment) -> 
     return report(diagnostic, ExitStatus.USAGE, settings, environment)
 
 
-HELP_COMMANDS = frozenset({"eval", "run", "repl", "ops"})
+HELP_COMMANDS = frozenset({"eval", "run", "repl", "ops", "precision"})

@@ -94,6 +94,7 @@ SWITCHES: dict[str, tuple[str, FlagValue]] = {
     "--plain": ("format", "plain"),
     "--rich": ("format", "rich"),
     "--full": ("full", True),
+    "--trace-nan": ("trace_nan", True),
     "--no-files": ("files", False),
 }
 
@@ -101,6 +102,7 @@ SWITCHES: dict[str, tuple[str, FlagValue]] = {
 VALUED: dict[str, tuple[str, Callable[[str], FlagValue]]] = {
     "--color": ("color", _choice("always", "never", "auto")),
     "--show": ("show", _choice("last", "all", "none")),
+    "--hints": ("hints", _choice("auto", "on", "off")),
     "--seed": ("seed", integer),
     "--time-limit": ("time_limit", seconds),
     "--memory-limit": ("memory_limit", size),
@@ -125,7 +127,7 @@ def with_command(arguments: Sequence[str]) -> list[str]:
 
 def is_expression(argument: str, command: str) -> bool:
     """Whether an argument that begins with a minus is an expression: `tensorcli eval "-x"`."""
-    return command == "eval" and argument[:2] != "--" and argument not in ("-", "-h")
+    return command in ("eval", "precision") and argument[:2] != "--" and argument not in ("-", "-h")
 
 
 def parse(arguments: Sequence[str]) -> Request | None:

@@ -86,6 +86,17 @@ class WarningResult(Result):
         self.message = message
 
 
+class HintResult(Result):
+    """Something that runs well and is probably not what was meant; `diagnostic.code` says what."""
+
+    __slots__ = ("diagnostic",)
+
+    def __init__(self, diagnostic: Diagnostic) -> None:
+        self.line = None if diagnostic.span is None else diagnostic.span.line
+        self.shown = True
+        self.diagnostic = diagnostic
+
+
 class ErrorResult(Result):
     """The error that ended the program, or stopped it from starting."""
 

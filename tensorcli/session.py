@@ -11,6 +11,7 @@ from tensorcli import results
 from tensorcli.diagnostics import Diagnostic, Span, line_span
 from tensorcli.exit_status import ExitStatus
 from tensorcli.explain import forms as _forms  # noqa: F401 - registers the explanations
+from tensorcli.explain.advice import Adviser
 from tensorcli.explain.replay import Replay
 from tensorcli.language import limits
 from tensorcli.language.errors import Refused, attach
@@ -105,9 +106,11 @@ class Session:
         replay = Replay(self.texts, text, self.seed)
         now.replay = lambda: replay
         try:
-            program = compile_program(text, file)
+            program = compile_program(text, file, advice=self._advice(listener))
             program.run(self.names, listener)
             self.texts.append(text)
+            if self.settings.trace_nan:
+                _trace_nan(listener, replay)
         except Refused as refused:
             return _ended(listener.emit, refused.diagnostic, text, ExitStatus.INVALID)
         except InternalFault as fault:
@@ -117,12 +120,20 @@ class Session:
             )
         except Exception as exc:
             self._show_traceback()
+            if self.settings.trace_nan and program is not None:
+                _trace_nan(listener, replay)
             status, diagnostic = _judged(
                 exc, text, since, self.names, replay, started=program is not None
             )
             self.texts.append(text)
             return _ended(listener.emit, diagnostic, text, status)
         return ExitStatus.OK
+
+    def _advice(self, listener: Listener) -> Adviser | None:
+        """An eye for silent surprises, where hints are wanted."""
+        if self.settings.hints == "off":
+            return None
+        return Adviser(listener.hint, self.names, listener.interactive)
 
     def _limits(self) -> limits.Limits:
         settings = self.settings
@@ -143,11 +154,11 @@ class Session:
 class Listener:
     """Turns what the program tells into results, and decides which of them people are shown."""
 
-    __slots__ = ("_interactive", "_session", "_shows_last", "emit")
+    __slots__ = ("interactive", "_session", "_shows_last", "emit")
 
     def __init__(self, session: Session, emit: Emit, interactive: bool, shows_last: bool) -> None:
         self._session = session
-        self._interactive = interactive
+        self.interactive = interactive
         self._shows_last = shows_last
         self.emit = emit
 
@@ -203,6 +214,12 @@ class Listener:
         except Exception as exc:
             raise InternalFault(exc) from exc
 
+    def hint(self, hint: Diagnostic) -> None:
+        try:
+            self.emit(results.HintResult(hint))
+        except Exception as exc:
+            raise InternalFault(exc) from exc
+
     def warn(self, message: str, category: str) -> None:
         try:
             self.emit(results.WarningResult(message, line_running()))
@@ -213,9 +230,18 @@ class Listener:
         show = self._session.settings.show
         if show is not None:
             return show == "all" or (show == "last" and statement.is_last)
-        if self._interactive or not statement.is_quiet:
+        if self.interactive or not statement.is_quiet:
             return True
         return self._shows_last and statement.is_last
+
+
+def _trace_nan(listener: Listener, replay: Replay) -> None:
+    """Run the program once more to see where its first NaN or infinity was born."""
+    from tensorcli.explain import provenance
+
+    found = provenance.explain_run(replay)
+    if found is not None:
+        listener.emit(found)
 
 
 def reseed(seed: int | None) -> int:

@@ -25,24 +25,29 @@ class Settings:
     """The settings of one command. None: not set, and whoever needs the value has a default."""
 
     __slots__ = (
+        "ascii",
         "color",
         "files",
         "format",
         "full",
+        "hints",
         "memory_limit",
         "output_limit",
         "seed",
         "show",
         "step_limit",
         "time_limit",
+        "trace_nan",
     )
 
     def __init__(
         self,
         *,
+        ascii: bool = False,
         format: str = "auto",
         color: str = "auto",
         show: str | None = None,
+        hints: str = "auto",
         seed: int | None = None,
         full: bool = False,
         files: bool = True,
@@ -50,10 +55,13 @@ class Settings:
         memory_limit: int | None = None,
         step_limit: int | None = None,
         output_limit: int | None = None,
+        trace_nan: bool = False,
     ) -> None:
+        self.ascii = ascii
         self.format = format
         self.color = color
         self.show = show
+        self.hints = hints
         self.seed = seed
         self.full = full
         self.files = files
@@ -61,6 +69,7 @@ class Settings:
         self.memory_limit = memory_limit
         self.step_limit = step_limit
         self.output_limit = output_limit
+        self.trace_nan = trace_nan
 
 
 def _format(text: str) -> str:
@@ -80,9 +89,11 @@ def _boolean(text: str) -> bool:
 
 # The settings that a file or TENSORCLI_<NAME> may give; numbers are checked like the flags'.
 READERS: dict[str, Callable[[str], FlagValue]] = {
+    "ascii": _boolean,
     "format": _format,
     "full": _boolean,
     "files": _boolean,
+    "trace_nan": _boolean,
     **dict(options.VALUED.values()),
 }
 

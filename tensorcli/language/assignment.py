@@ -220,8 +220,16 @@ def augmented(node: ast.AugAssign, context: Context) -> Action:
 def augmented_name(node: ast.AugAssign, target: ast.Name, context: Context) -> Action:
     load = expression(ast.copy_location(ast.Name(target.id, ast.Load()), target), context)
     value, save = expression(node.value, context), store(target, context)
-    _, _, apply, guard = BINARY[type(node.op)]
+    _, _, operation, guard = BINARY[type(node.op)]
+    apply = operation
     source = context.source
+
+    def settle() -> None:
+        nonlocal apply
+        apply = operation
+
+    if context.advice is not None:
+        apply = context.advice.operation(node, context, operation, settle)
 
     def run(frame: Frame) -> None:
         a = load(frame)
@@ -265,8 +273,16 @@ def augmented_attribute(node: ast.AugAssign, target: ast.Attribute, context: Con
 def augmented_element(node: ast.AugAssign, target: ast.Subscript, context: Context) -> Action:
     owner_of, index = expression(target.value, context), expression(target.slice, context)
     value = expression(node.value, context)
-    _, _, apply, guard = BINARY[type(node.op)]
+    _, _, operation, guard = BINARY[type(node.op)]
+    apply = operation
     source = context.source
+
+    def settle() -> None:
+        nonlocal apply
+        apply = operation
+
+    if context.advice is not None:
+        apply = context.advice.operation(node, context, operation, settle)
 
     def run(frame: Frame) -> None:
         owner = owner_of(frame)

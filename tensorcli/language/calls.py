@@ -31,6 +31,8 @@ def call_expression(node: ast.Call, context: Context) -> Value:
     function = node.func
     if isinstance(function, ast.Name) and function.id in SPECIAL_FORMS:
         return form_call(node, function.id, context)
+    if context.advice is not None:
+        return context.advice.call(node, context, lambda: ordinary_call(node, context))
     return ordinary_call(node, context)
 
 

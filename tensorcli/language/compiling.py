@@ -13,6 +13,7 @@ from tensorcli.language.source import Source, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from typing import Protocol
 
     # What a running piece of program sees. At module level it is the dictionary of the user's
     # names itself; a call or a comprehension has a dictionary of its own, with the module's at
@@ -26,6 +27,30 @@ if TYPE_CHECKING:
     Trace = Callable[[ast.stmt, Action], Action]
     # The same for the closure of each expression.
     Watch = Callable[[ast.expr, Value], Value]
+
+    class Advice(Protocol):
+        """Looks for silent surprises: given a piece of program, it may put itself around it.
+
+        What is not suspicious by its form gets its closure back as it is; `operation` looks at
+        the first few operands, then has `settle` called to be out of the way.
+        """
+
+        def operation(
+            self, node: ast.AST, context: Context, apply: Any, settle: Callable[[], None]
+        ) -> Any: ...
+
+        def call(
+            self, node: ast.Call, context: Context, compiled: Callable[[], Value]
+        ) -> Value: ...
+
+        def subscript(
+            self, node: ast.Subscript, context: Context, compiled: Callable[[], Value]
+        ) -> Value: ...
+
+        def statement(
+            self, node: ast.stmt, context: Context, compiled: Callable[[], Action]
+        ) -> Action: ...
+
 
 GLOBALS = 0
 PARENT = 1
@@ -42,12 +67,13 @@ class Context:
 
     `names` are the names bound in this scope (at module level unknown: they are looked up when
     reached), `outer_names` those that a nonlocal statement gave away. `trace` and `watch` are
-    there only where the run is to be watched, and cost nothing otherwise.
+    there only where the run is to be watched, and cost nothing otherwise; `advice` looks for
+    silent surprises, and is None where nobody wants to hear of them.
     """
 
     __slots__ = (
-        "kind", "known", "loops", "names", "outer_names", "parent", "qualname", "source", "trace",
-        "watch",
+        "advice", "kind", "known", "loops", "names", "outer_names", "parent", "qualname", "source",
+        "trace", "watch",
     )  # fmt: skip
 
     def __init__(
@@ -69,6 +95,7 @@ class Context:
         self.loops = 0
         # What names mean that the program does not bind, once looked up.
         self.known: dict[str, object] = {} if parent is None else parent.known
+        self.advice: Advice | None = None if parent is None else parent.advice
         self.trace: Trace | None = None if parent is None else parent.trace
         self.watch: Watch | None = None if parent is None else parent.watch
 
@@ -148,7 +175,10 @@ def statement(node: ast.stmt, context: Context) -> Action:
     handler = STATEMENTS.get(type(node))
     if handler is None:
         refuse_construct(node, context)
-    action = handler(node, context)
+    if context.advice is None:
+        action = handler(node, context)
+    else:
+        action = context.advice.statement(node, context, lambda: handler(node, context))
     return action if context.trace is None else context.trace(node, action)
 
 

@@ -124,8 +124,16 @@ def unknown_name(key: str, source: Source, node: ast.AST, frame: Frame) -> NameE
 @compiles_expression(ast.BinOp)
 def binary(node: ast.BinOp, context: Context) -> Value:
     left, right = expression(node.left, context), expression(node.right, context)
-    apply, guard, _, _ = BINARY[type(node.op)]
+    operation, guard, _, _ = BINARY[type(node.op)]
+    apply = operation
     source = context.source
+
+    def settle() -> None:
+        nonlocal apply
+        apply = operation
+
+    if context.advice is not None:
+        apply = context.advice.operation(node, context, operation, settle)
 
     if guard is None:
 
@@ -157,8 +165,15 @@ def binary(node: ast.BinOp, context: Context) -> Value:
 @compiles_expression(ast.UnaryOp)
 def unary(node: ast.UnaryOp, context: Context) -> Value:
     operand = expression(node.operand, context)
-    apply = UNARY[type(node.op)]
+    operation = apply = UNARY[type(node.op)]
     source = context.source
+
+    def settle() -> None:
+        nonlocal apply
+        apply = operation
+
+    if context.advice is not None:
+        apply = context.advice.operation(node, context, operation, settle)
     if isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
         number = node.operand.value
         if isinstance(number, (int, float, complex)):
@@ -206,7 +221,15 @@ def compare(node: ast.Compare, context: Context) -> Value:
 
     if len(links) > 1:
         return chain
-    apply, guard, right, nodes = links[0]
+    operation, guard, right, nodes = links[0]
+    apply = operation
+
+    def settle() -> None:
+        nonlocal apply
+        apply = operation
+
+    if context.advice is not None:
+        apply = context.advice.operation(node, context, operation, settle)
 
     def single(frame: Frame) -> Any:
         a = left(frame)
@@ -396,6 +419,12 @@ def subscriptable(value: Any) -> bool:
 
 @compiles_expression(ast.Subscript)
 def subscript(node: ast.Subscript, context: Context) -> Value:
+    if context.advice is not None:
+        return context.advice.subscript(node, context, lambda: element_read(node, context))
+    return element_read(node, context)
+
+
+def element_read(node: ast.Subscript, context: Context) -> Value:
     target, index = expression(node.value, context), expression(node.slice, context)
     source = context.source
 

@@ -25,7 +25,7 @@ from tensorcli.language.running import Listener, now
 from tensorcli.language.source import TOO_DEEP, Source, parse, refuse
 
 if TYPE_CHECKING:
-    from tensorcli.language.compiling import Action, Frame, Trace, Watch
+    from tensorcli.language.compiling import Action, Advice, Frame, Trace, Watch
 
 # From this many statements on, a program's closures are kept from the collector for good: running
 # a hundred thousand lines takes 0.6 s if it looks at them and 0.04 s if it does not.
@@ -70,10 +70,11 @@ def compile_program(
     *,
     trace: Trace | None = None,
     watch: Watch | None = None,
+    advice: Advice | None = None,
 ) -> Program:
     """Read, check and compile a text; raises Refused.
 
-    `trace` watches its statements, `watch` its expressions.
+    `trace` watches its statements, `watch` its expressions, `advice` looks for surprises.
     """
     limits.secure_stack()
     source = text if isinstance(text, Source) else Source(text, file)
@@ -82,7 +83,11 @@ def compile_program(
     collecting = gc.isenabled()
     gc.disable()
     try:
-        program = _compile(source, trace, watch)
+        context = Context(source)
+        context.trace = trace
+        context.watch = watch
+        context.advice = advice
+        program = _compile(source, context)
         if len(program.tree.body) > LONG:
             gc.freeze()
         return program
@@ -91,11 +96,8 @@ def compile_program(
             gc.enable()
 
 
-def _compile(source: Source, trace: Trace | None, watch: Watch | None) -> Program:
+def _compile(source: Source, context: Context) -> Program:
     tree = parse(source)
-    context = Context(source)
-    context.trace = trace
-    context.watch = watch
     body = tree.body
     try:
         steps = [(node.lineno, statement(node, context)) for node in body[:-1]]

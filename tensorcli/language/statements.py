@@ -66,7 +66,12 @@ def expression_statement(node: ast.Expr, context: Context) -> Action:
 def last_statement(node: ast.stmt, context: Context) -> Action:
     """The closure of a program's last statement, whose value may be shown in any case."""
     if isinstance(node, ast.Expr) and not isinstance(node.value, ast.Starred):
-        action = emission(node, context, is_last=True)
+        if context.advice is None:
+            action = emission(node, context, is_last=True)
+        else:
+            action = context.advice.statement(
+                node, context, lambda: emission(node, context, is_last=True)
+            )
         return action if context.trace is None else context.trace(node, action)
     return statement(node, context)
 

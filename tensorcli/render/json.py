@@ -223,6 +223,16 @@ def _warning(result: results.WarningResult, full: bool) -> Fields:
     return "warning", f'"message":{quoted(result.message)}'
 
 
+def _hint(result: results.HintResult, full: bool) -> Fields:
+    hint = result.diagnostic
+    return "hint", members(
+        **_place(hint.span),
+        code=hint.code,
+        message=hint.message,
+        fixes=[_fix(fix) for fix in hint.fixes],
+    )
+
+
 def _error(result: results.ErrorResult, full: bool) -> Fields:
     return "error", diagnostic_fields(result.diagnostic)
 
@@ -312,6 +322,7 @@ RECORDS: dict[type, Callable[[Any, bool], Fields]] = {
     results.ValueResult: _value,
     results.PrintResult: _print,
     results.WarningResult: _warning,
+    results.HintResult: _hint,
     results.ErrorResult: _error,
     results.LayoutResult: _layout,
     results.GradientsResult: _gradients,

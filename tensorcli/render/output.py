@@ -56,7 +56,9 @@ class Output:
     def emit(self, result: results.Result) -> None:
         """Write one result where it belongs."""
         kind = type(result)
-        if self._json:
+        if kind is results.HintResult and not (self._json and self._settings.hints == "on"):
+            self._hint(result)
+        elif self._json:
             from tensorcli.render.json import record
 
             self._write(self._environment.stdout, record(result, self.file, self._full) + "\n")
@@ -69,6 +71,13 @@ class Output:
         elif result.shown:
             stdout = self._environment.stdout
             self._write(stdout, self._text(result, stdout))
+
+    def _hint(self, result: results.Result) -> None:
+        """Hints are no results: whatever reads those is not to stumble over them."""
+        stderr = self._environment.stderr
+        self.flush()
+        self._write(stderr, self._text(result, stderr))
+        self._flush(stderr)
 
     def end(self) -> None:
         """The file is done."""
@@ -93,13 +102,17 @@ class Output:
             if type(result) in plain.OF_ANY_WIDTH:
                 return plain.text(result)  # asking for the width takes as long as the rest
             text = plain.text(result, self._environment.width(), self.file)
-            return text if _has_unicode(stream) else text.replace("·", "-")
+            return text if self._has_unicode(stream) else text.translate(ASCII)
         from tensorcli.render import rich
 
         width = self._environment.width()
         colour = self._environment.colour(stream, self._settings.color)
-        text = rich.text(result, width, self.file, colour)
-        return text if _has_unicode(stream) else text.replace("·", "-")
+        if not self._has_unicode(stream):
+            return rich.text(_in_ascii(result), width, self.file, colour).translate(ASCII)
+        return rich.text(result, width, self.file, colour)
+
+    def _has_unicode(self, stream: TextIO) -> bool:
+        return not self._settings.ascii and _has_unicode(stream)
 
     def flush(self) -> None:
         self._flush(self._environment.stdout)
@@ -115,6 +128,19 @@ class Output:
             stream.flush()
         except OSError as error:
             raise _failed(error) from None
+
+
+# What explanations draw with beyond ASCII, and what stands for it where there is no more.
+ASCII = str.maketrans(
+    {"·": "-", "±": "~", "…": "~", **dict(zip("▁▂▃▄▅▆▇█", "__..--##", strict=True))}
+)
+
+
+def _in_ascii(result: results.Result) -> results.Result:
+    """A picture that is to be drawn in ASCII."""
+    if getattr(result, "is_picture", False):
+        result.ascii = True  # type: ignore[attr-defined]  # all pictures have it
+    return result
 
 
 def _has_unicode(stream: TextIO) -> bool:

@@ -52,6 +52,10 @@ def explanation_lines(result: Any, width: int, file: str | None) -> list[Line]:
         from tensorcli.render.snippet import warning_lines
 
         return warning_lines(result.message, result.line, file, width)
+    if isinstance(result, results.HintResult):
+        from tensorcli.render.snippet import hint_lines
+
+        return hint_lines(result.diagnostic, file, width)
     if isinstance(result, results.Finding):
         from tensorcli.value_results import Explanation
 
@@ -76,5 +80,6 @@ TEXTS: dict[type, Callable[[Any, int, str | None], str]] = {
     results.PrintResult: _print,
     results.ErrorResult: _error,
     results.WarningResult: _lines,
+    results.HintResult: _lines,
     **dict.fromkeys(results.EXPLANATIONS, _lines),
 }

@@ -57,6 +57,15 @@ def warning_lines(message: str, line: int | None, file: str | None, width: int) 
     return hanging(("warning: ", "warn"), message + place, width)
 
 
+def hint_lines(hint: Diagnostic, file: str | None, width: int) -> list[Line]:
+    """A hint, its place, and what could be written instead."""
+    place = "" if hint.span is None else f" (line {hint.span.line})"
+    lines = hanging(("hint: ", "warn"), hint.message + place, width)
+    for fix in hint.fixes:
+        lines += _fix(fix, width)
+    return lines
+
+
 def _fix(fix: object, width: int) -> list[Line]:
     """An expression that works, in one piece to be copied, and the shape that it gives."""
     expression = str(getattr(fix, "expr", fix))
