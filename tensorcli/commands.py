@@ -153,6 +153,12 @@ COMMANDS: dict[str, Command] = {
         Command(
             "precision", "X", "what other dtypes would lose of it", _calling("precision", True)
         ),
+        Command("bits", "X", "sign, exponent and mantissa of each element", _calling("bits", True)),
+        Command("dtypes", "", "what the floating-point dtypes hold", _calling("dtypes", False)),
+        Command("summary", "X", "range, mean, spread, zeros, NaN", _calling("summary", True)),
+        Command("hist", "X", "how often values occur, as bars", _calling("hist", True)),
+        Command("plot", "X", "a vector or a list of losses as a line", _calling("plot", True)),
+        Command("heatmap", "X", "a matrix in colours", _calling("heatmap", True)),
         Command("grads", "", "the gradients of your leaves", _calling("grads", False)),
         Command("graph", "Y", "how a value came about", _calling("graph", True)),
         Command("check_grad", "Y", "gradients against differences", _calling("check_grad", True)),
@@ -160,7 +166,7 @@ COMMANDS: dict[str, Command] = {
         Command("quit", "", "leave (so does Ctrl-D)", _leave),
     )
 }
-SHORT = {"h": "help", "?": "help", "q": "quit", "exit": "quit"}
+SHORT = {"h": "help", "?": "help", "q": "quit", "exit": "quit", "finfo": "dtypes"}
 _EXPLANATIONS = {"layout", "why", "broadcast", "precision", "grads", "graph", "check_grad"}
 
 

@@ -113,7 +113,8 @@ class RoundingStep:
     """One operation of a computation in low precision, all of its repetitions together.
 
     `own` is its largest relative error on the operands it got, `total` its distance from the run
-    in float64 relative to the largest value there; `cause` the word for how its error arose.
+    in float64 relative to the largest value there, `gradient` the same of its value's gradient;
+    `cause` the word for how its error arose.
     """
 
     text: str
@@ -122,6 +123,7 @@ class RoundingStep:
     times: int
     own: float
     total: float
+    gradient: float | None
     cause: str
     reason: str
 

@@ -73,6 +73,14 @@ def cause_of(
     )
 
 
+def backward_cause(exact: Any, rounded: Any, dtype: str) -> Cause | None:
+    """A gradient that left the dtype's range, above or below."""
+    found = _overflow(exact, rounded, dtype) or _underflow(exact, rounded, dtype)
+    if found is None:
+        return None
+    return Cause(found.name, f"backward: {found.reason}", found.weight)
+
+
 def _short(value: float) -> str:
     return f"{value:.6g}"
 

@@ -14,7 +14,7 @@ import numpy as np
 from engine import dtypes, modes
 from engine.registry import functions
 from engine.tensor import Tensor
-from tensorcli.explain.causes import ADDITIONS, Cause, cause_of, operation_name
+from tensorcli.explain.causes import ADDITIONS, Cause, backward_cause, cause_of, operation_name
 from tensorcli.explain.precision import FORMATS, cast, compare
 from tensorcli.explain.stepping import Stepper, definitions_in
 from tensorcli.explain.summary import doubles
@@ -53,13 +53,14 @@ LOOKS = frozenset("backward item tolist numpy size dim numel retain_grad require
 class Step:
     """What is known of one operation so far, all of its repetitions together."""
 
-    __slots__ = ("cause", "node", "own", "times", "total")
+    __slots__ = ("cause", "gradient", "node", "own", "times", "total")
 
     def __init__(self, node: ast.AST) -> None:
         self.node = node
         self.times = 0
         self.own = 0.0
         self.total = 0.0
+        self.gradient: float | None = None
         self.cause: Cause | None = None
 
 
@@ -69,6 +70,7 @@ class Exact:
     def __init__(self) -> None:
         self.values: dict[int, list[Any]] = {}
         self.room = MOST_ELEMENTS
+        self.retained: dict[int, Tensor] = {}
 
     def source(self, node: ast.AST, value: Any) -> Any:
         return widened(value, dtypes.float64) if _is_made(node) else value
@@ -87,6 +89,7 @@ class Exact:
             kept = doubles(value) if value.layout.numel <= self.room else None
             self.room -= 0 if kept is None else kept.size
             self.values.setdefault(id(node), []).append(kept)
+            retain(self.retained, node, value)
         return value
 
 
@@ -97,6 +100,7 @@ class Low:
         self.dtype = dtype
         self.exact = exact
         self.steps: dict[int, Step] = {}
+        self.retained: dict[int, Tensor] = {}
 
     def source(self, node: ast.AST, value: Any) -> Any:
         if not _is_made(node):
@@ -108,7 +112,20 @@ class Low:
         if not is_float(value):
             return value
         low = widened(value, self.dtype)
+        rounded, exact = doubles(low), doubles(value)
+        if exact is not None and not np.array_equal(exact, rounded, equal_nan=True):
+            step = self._step(node)
+            step.times += 1
+            step.own = max(step.own, own_error(rounded, exact))
+            step.total = max(step.total, total_error(rounded, exact))
+            step.cause = cause_of("to", [exact], exact, rounded, None, low.dtype.name, 1)
         return low
+
+    def _step(self, node: ast.AST) -> Step:
+        step = self.steps.get(id(node))
+        if step is None:
+            step = self.steps[id(node)] = Step(node)
+        return step
 
     def done(
         self, node: ast.AST, operands: Sequence[Any], apply: Callable[[Sequence[Any]], Any]
@@ -122,10 +139,9 @@ class Low:
         value = apply(operands)
         if not is_float(value) or value.dtype.is_complex:
             return value
-        step = self.steps.get(id(node))
-        if step is None:
-            step = self.steps[id(node)] = Step(node)
+        step = self._step(node)
         step.times += 1
+        retain(self.retained, node, value)
         self._measure(step, name, exact_operands, apply, value)
         return value
 
@@ -157,6 +173,30 @@ class Low:
         found = cause_of(name, parts, exact, rounded, reference, value.dtype.name, step.times)
         if found is not None and (step.cause is None or found.weight >= step.cause.weight):
             step.cause = found
+
+
+    def compare_gradients(self) -> None:
+        """After both passes: how far the gradient of each operation's value is off."""
+        for key, value in self.retained.items():
+            exact = self.exact.retained.get(key)
+            if exact is None or exact.grad is None or value.grad is None:
+                continue
+            wanted, got = doubles(exact.grad), doubles(value.grad)
+            if wanted.shape != got.shape:
+                continue
+            step = self.steps[key]
+            step.gradient = total_error(got, wanted)
+            cause = backward_cause(wanted, got, value.grad.dtype.name)
+            if cause is not None and (step.cause is None or cause.weight >= step.cause.weight):
+                step.cause = cause
+
+
+def retain(kept: dict[int, Tensor], node: ast.AST, value: Any) -> None:
+    """Keep the latest value of an operation, so that its gradient can be looked at."""
+    in_place = isinstance(node, ast.AugAssign) or operation_name(node).endswith("_")
+    if not in_place and value.requires_grad and not value.is_leaf:
+        value.retain_grad()
+        kept[id(node)] = value
 
 
 def _in_double(operands: list[Any], apply: Callable[[Sequence[Any]], Any]) -> Any:
@@ -361,6 +401,7 @@ def _compared(
         outcome = _run(computation, dtype, low, state)
     except Exception as error:
         return PrecisionRun(name, str(error), None, None, None, (), _steps(computation, low))
+    low.compare_gradients()
     result = _row(outcome.value, reference.value, name)
     gradients = tuple(
         (leaf, compare(reference.gradients[leaf], value, name))
@@ -415,7 +456,7 @@ def _conversions(computation: Computation, dtype: DType) -> list[RoundingStep]:
             cause = "rounding" if worst is None else worst.name
             total = total_error(rounded, exact)
             found.append(
-                RoundingStep(name, place.line, place.column, 1, own, total, cause, reason)
+                RoundingStep(name, place.line, place.column, 1, own, total, None, cause, reason)
             )
     return found
 
@@ -429,7 +470,15 @@ def _steps(computation: Computation, low: Low) -> tuple[RoundingStep, ...]:
         text = " ".join(source.segment(step.node).split())
         rows.append(
             RoundingStep(
-                text, place.line, place.column, step.times, step.own, step.total, cause, reason
+                text=text,
+                line=place.line,
+                column=place.column,
+                times=step.times,
+                own=step.own,
+                total=step.total,
+                gradient=step.gradient,
+                cause=cause,
+                reason=reason,
             )
         )
     return tuple(rows)

@@ -92,6 +92,8 @@ def _precision(form: Form, frame: Frame) -> Result:
 
     refuse_arguments(form, most=None)
     wanted = [_dtype(argument.text, argument.value(frame)) for argument in form.args[1:]]
+    if form.args and _is_ellipsis(form.args[0].node):
+        return _program(form, wanted)
     if form.args and not isinstance(form.args[0].node, ast.Name | ast.Constant):
         found = _computation(form, frame, wanted)
         if found is not None:
@@ -108,6 +110,24 @@ def _computation(form: Form, frame: Frame, wanted: list[DType]) -> Result | None
         form.source, (), node, visible_names(frame), rounding.definitions(form.source)
     )
     return rounding.explain(computation, wanted)
+
+
+def _is_ellipsis(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is ...
+
+
+def _program(form: Form, wanted: list[DType]) -> Result:
+    """`precision(..., dtype)`: all that stands above in the text, up to the last expression."""
+    from tensorcli.explain import rounding
+
+    above = [n for n in ast.parse(form.source.text).body if n.lineno < form.node.lineno]
+    if not above or not isinstance(above[-1], ast.Expr):
+        raise TypeError("precision(...) explains the expression above it, and there is none")
+    computation = rounding.Computation(form.source, above[:-1], above[-1].value, {}, {})
+    found = rounding.explain(computation, wanted)
+    if found is None:
+        raise TypeError("precision() found no operation on floating-point tensors")
+    return found
 
 
 def _dtype(text: str, value: object) -> DType:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from engine.tape import shown_node
 from tensorcli import results
 from tensorcli.render import plain
-from tensorcli.render.explanation import size_text, tuple_text
+from tensorcli.render.explanation import number, size_text, tuple_text
 from tensorcli.render.lines import joined, merged, plain_text, visible
 
 TYPE_CHECKING = False
@@ -46,6 +46,8 @@ def text(result: results.Result, width: int, file: str | None, colour: bool) -> 
         assert isinstance(result, results.ErrorResult)
         diagnostic = diagnostic_lines(result.diagnostic, result.source, file, width, wraps=True)
         return painted(diagnostic, colour)
+    if kind.__name__ == "HeatmapResult" and not colour:
+        result.ascii = True  # type: ignore[attr-defined]  # half blocks are nothing but colours
     return painted(plain.explanation_lines(result, width, file), colour)
 
 
@@ -62,14 +64,15 @@ def painted(lines: Sequence[Line], colour: bool) -> str:
     console = Console(
         file=buffer,
         force_terminal=True,
-        color_system="standard",
+        color_system="256",
         width=10_000,
         legacy_windows=False,
     )
     for line in lines:
         assembled = Text(no_wrap=True)
         for piece, role in merged(line):
-            assembled.append(piece, STYLES.get(role))
+            # What is no role is a style itself: the colours of a heat map.
+            assembled.append(piece, STYLES.get(role, role or None))
         assembled.rstrip()
         console.print(assembled, soft_wrap=True, markup=False, highlight=False, emoji=False)
     return buffer.getvalue()
@@ -86,14 +89,16 @@ def _parts(tensor: Any, names: Any) -> Iterable[Piece]:
 
     layout = tensor.layout
     yield f"{tensor.dtype.name} {list(layout.shape)}", "dim"
-    if layout.ndim:
+    if not layout.contiguous:
         yield f"strides {tuple_text(layout.strides)}", "dim"
-        yield "contiguous" if layout.contiguous else "not contiguous", "dim"
+        yield "not contiguous", "dim"
     base = view_of(tensor, names)
     if base is not None:
         yield f"view of {visible(base)}", "dim"
     yield str(tensor.device), "dim"
     yield size_text(layout.numel * tensor.dtype.itemsize), "dim"
+    if layout.numel > MOST_SEEN:
+        yield from _statistics(tensor)
     if tensor.requires_grad:
         node = shown_node(tensor)
         yield "requires grad" if node is None else f"grad by {node.type_name}", "dim"
@@ -102,3 +107,27 @@ def _parts(tensor: Any, names: Any) -> Iterable[Piece]:
         yield "NaN!", "bad"
     if inf:
         yield "Inf!", "bad"
+
+
+MOST_SEEN = 16
+"""Elements that people take in by reading them; of more they are told in numbers."""
+
+
+def _statistics(tensor: Any) -> Iterable[Piece]:
+    """Range, mean, deviation, how the values spread, and how many are zero."""
+    from tensorcli.explain.summaries import summarise
+    from tensorcli.render.pictures import bars
+
+    found = summarise(tensor, "")
+    if found.minimum is None or found.maximum is None:
+        return
+    yield f"{number(found.minimum)} .. {number(found.maximum)}", "dim"
+    if found.minimum == found.maximum:
+        return
+    if found.deviation is not None:
+        yield f"mean {number(found.mean)} ± {number(found.deviation)}", "dim"
+    yield bars(found.counts), "dim"
+    if found.zeros:
+        yield f"{100 * found.zeros / found.sampled:.3g} % zero", "dim"
+    if found.sampled < found.count:
+        yield f"of a sample of {found.sampled}", "dim"

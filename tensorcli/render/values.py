@@ -210,7 +210,7 @@ def _outcome(run: found.PrecisionRun) -> tuple[str, str]:
 def _step_table(steps: list[found.RoundingStep], width: int) -> list[Line]:
     """The worst own error is marked: that is where the result was lost."""
     worst = max(step.own for step in steps)
-    most = 40 if width >= WIDE else max(width - 25, 10)
+    most = max(width - (54 if width >= WIDE else 25), 14)
     rows = [
         {
             "operation": (_cut(visible(step.text), most), ""),
@@ -218,11 +218,14 @@ def _step_table(steps: list[found.RoundingStep], width: int) -> list[Line]:
             "times": (str(step.times), "dim"),
             "own error": (_relative(step.own), "bad" if step.own == worst and worst else ""),
             "so far": (_relative(step.total), ""),
+            "gradient": ("-" if step.gradient is None else _relative(step.gradient), ""),
             "cause": (step.cause, "" if step.cause in ("rounding", "exact") else "warn"),
         }
         for step in steps
     ]
-    left_out = {"line", "so far"} if width < WIDE else set()
+    left_out = {"line", "so far", "gradient"} if width < WIDE else set()
+    if all(step.gradient is None for step in steps):
+        left_out.add("gradient")
     if all(step.times == 1 for step in steps) or width < WIDE:
         left_out.add("times")
     head = [title for title in rows[0] if title not in left_out]
