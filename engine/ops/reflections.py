@@ -145,4 +145,4 @@ def ormqr(
     q = _linalg("householder_product")(whole, tau)
     q = q.mH if transpose else q
     y = q @ other if left else other @ q
-    return y.mT.clone(memory_format=contiguous_format).mT  # type: ignore[no-any-return]
+    return y.mT.clone(memory_format=contiguous_format).mT
