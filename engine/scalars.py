@@ -83,13 +83,18 @@ def largest(dtype: DType) -> float:
 
 def element(value: Any, dtype: DType) -> Any:
     """``value`` as a 0-d array of ``dtype``. Raises RuntimeError where it does not fit."""
+    check_fits(value, dtype)
+    return _stored(value, dtype)
+
+
+def check_fits(value: Any, dtype: DType) -> None:
+    """Refuse a number that ``dtype`` cannot hold, in PyTorch's words."""
     check_width(value)
     if overflows(value, dtype):
         spelled = _SPELLED.get(dtype.name, dtype.cpp)
         if value.__class__ is complex and dtype.low:
             spelled = "double"
         raise TensorRuntimeError(f"value cannot be converted to type {spelled} without overflow")
-    return _stored(value, dtype)
 
 
 def _stored(value: Any, dtype: DType) -> Any:

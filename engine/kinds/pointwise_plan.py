@@ -306,7 +306,7 @@ def _left_alone(fn: Any, operands: list[Any], layout: Layout) -> bool:
 def number_array(plan: Plan, value: Any) -> Any:
     """A Python number as a 0-d array of the plan's compute dtype; signed zeros are not cached."""
     if plan.check is not None:
-        plan.check(value, plan.compute)
+        plan.check(value, plan.kind.dtype)
     xp = plan.kind.xp
     dtype = plan.compute.np
     if value.__class__ is int and plan.compute.category == dtypes.INT:

@@ -338,11 +338,11 @@ def index_put(input: Tensor, indices: Tensors, values: Tensor, accumulate: bool 
     With ``accumulate`` they are added, and a place named twice gets both.
     """
     if input.dtype is not values.dtype:
+        shape = None if input.array is None else _target(input, indices).place.shape
         if _is_one_mask(indices) and values.layout.numel == 1:
             values = _number(input, number(values))
         else:
-            shape = _target(input, indices).place.shape
-            if not _broadcasts(values.layout.shape, shape):
+            if shape is not None and not _broadcasts(values.layout.shape, shape):
                 raise _no_fit(values, shape)
             raise DtypeError(
                 "Index put requires the source and destination dtypes match, got "

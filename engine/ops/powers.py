@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from engine import dtypes
+from engine import dtypes, scalars
 from engine import layout as layouts
 from engine.dtypes import BOOL, INT, DType
 from engine.errors import DtypeNotImplementedError, TensorRuntimeError
@@ -34,6 +34,8 @@ _LN2 = 0.6931471805599453
 def _check_exponent(value: Any, compute: DType) -> None:
     if compute.category == INT and value < 0:
         raise TensorRuntimeError("Integers to negative integer powers are not allowed.")
+    if compute.category == INT or compute.low:
+        scalars.check_fits(value, compute)
 
 
 # Exponents that PyTorch works out without a call of pow, so that 2 is exact and quick.
@@ -94,10 +96,12 @@ def _exponent_slope(g: Tensor, input: Any, exponent: Tensor, y: Tensor) -> Tenso
     return F.where((input == 0) & positive, 0, g * conj(y * input.log()))
 
 
+def _is_mask(value: Any) -> bool:
+    return value.dtype.is_bool if isinstance(value, Tensor) else value.__class__ is bool
+
+
 def _power_strides(input: Any, exponent: Any) -> str:
-    if not isinstance(input, Tensor) and exponent.dtype.is_complex:
-        return "contiguous"
-    return "inner"
+    return "inner" if isinstance(input, Tensor) else "contiguous"
 
 
 def _power_dtypes(common: DType) -> tuple[DType, DType]:
@@ -112,7 +116,9 @@ def _power_dtypes(common: DType) -> tuple[DType, DType]:
     vjp={"input": _base_slope, "exponent": _exponent_slope},
     variant=_pow_node,
     check_number=_check_exponent,
-    lacks=lambda *operands: all(isinstance(t, Tensor) and t.dtype.is_bool for t in operands),
+    lacks=lambda input, exponent: (
+        isinstance(exponent, Tensor) and all(_is_mask(t) for t in (input, exponent))
+    ),
     number_strides=_power_strides,
     example="pow(tensor([1., 2., 3.]), 2)",
 )
