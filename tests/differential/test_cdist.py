@@ -6,7 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from agree import agree  # noqa: E402
+from tests.differential.agree import agree  # noqa: E402
 
 START = """a = torch.arange(6.).reshape(3, 2).requires_grad_()
 b = torch.tensor([[0., 1.], [5., -3.], [1., 2.], [8., 8.]]).requires_grad_()

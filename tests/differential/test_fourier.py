@@ -6,7 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from agree import agree  # noqa: E402
+from tests.differential.agree import agree  # noqa: E402
 
 X = "x = torch.arange(60.).reshape(3, 4, 5).sin()"
 C = "x = torch.complex(torch.arange(60.).sin(), torch.arange(60.).cos()).reshape(3, 4, 5)"

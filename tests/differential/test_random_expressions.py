@@ -17,11 +17,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-import agree  # noqa: E402
-import operator_database  # noqa: E402
-
 from engine import errors  # noqa: E402
 from engine.registry import functions  # noqa: E402
+from tests.differential import agree, operator_database  # noqa: E402
 
 EXPRESSIONS = 4_000
 
@@ -128,7 +126,11 @@ def indexed(rng: random.Random) -> tuple[str, Any, Any]:
     value = rng.choice(NUMBERS) if rng.random() < 0.5 else random_tensor(rng, rng.choice(SHAPES))
     v = converted(value)
     text = f"{described(t)}[{parts}] = {described(value)}"
-    return text, outcome(lambda: _put(t, key, value), True), outcome(lambda: _put(x, ours, v), False)
+    return (
+        text,
+        outcome(lambda: _put(t, key, value), True),
+        outcome(lambda: _put(x, ours, v), False),
+    )
 
 
 def _put(t: Any, key: Any, value: Any) -> Any:
@@ -146,7 +148,10 @@ def described(value: Any) -> str:
 KNOWN = (
     ("omplex32", "there is no complex32: numpy has none"),
     ("ComplexHalf", "there is no complex32: numpy has none"),
-    ("pow(", "complex powers are numpy's: exact for small integers, other NaNs at zero and infinity"),
+    (
+        "pow(",
+        "complex powers are numpy's: exact for small integers, other NaNs at zero and infinity",
+    ),
     ("logaddexp(", "complex logaddexp is rounded once, in another order"),
 )
 

@@ -6,7 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from agree import agree  # noqa: E402
+from tests.differential.agree import agree  # noqa: E402
 
 START = "x = torch.arange(9.).sin().requires_grad_()\nz = torch.arange(18.).cos().reshape(2, 9)"
 SPECTRA = (
