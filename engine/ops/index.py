@@ -134,6 +134,10 @@ FUNCTIONS = {
     "fourier_frequencies": (
         "fft.fftfreq fft.fftshift fft.ifftshift fft.rfftfreq "
     ),
+    "fractional_pooling": (
+        "nn.functional.fractional_max_pool2d nn.functional.fractional_max_pool2d_with_indices "
+        "nn.functional.fractional_max_pool3d nn.functional.fractional_max_pool3d_with_indices "
+    ),
     "function_transforms": (
         "func.functionalize func.grad func.grad_and_value func.hessian func.jacfwd func.jacrev "
         "func.jvp func.linearize func.vjp "
@@ -750,6 +754,11 @@ OPS = {
     ),
     "fourier_transforms": (
         "fft_c2c fft_c2r fft_r2c "
+    ),
+    "fractional_pooling": (
+        "nn.fractional_max_pool2d nn.fractional_max_pool3d nn.functional.fractional_max_pool2d "
+        "nn.functional.fractional_max_pool2d_with_indices nn.functional.fractional_max_pool3d "
+        "nn.functional.fractional_max_pool3d_with_indices "
     ),
     "functional_activation": (
         "nn.functional.celu nn.functional.elu nn.functional.glu nn.functional.hardsigmoid "

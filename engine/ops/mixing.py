@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from engine.dtypes import float64
+from engine.dtypes import float64, int64
 from engine.errors import DimError, DtypeError, TensorRuntimeError, TensorValueError
 from engine.kinds import composite, kernel, made
 from engine.kinds.functional import functional
@@ -244,10 +244,12 @@ def local_response_norm(
 
 def _pairs(input: Tensor, p: float) -> Tensor:
     """The distance of each pair of rows, made of operations that know their derivatives."""
-    rows = input.layout.shape[0]
+    rows, width = input.layout.shape
+    if rows < 2 or not width:
+        return (input * 0).sum().expand((rows * (rows - 1) // 2,))  # type: ignore[no-any-return]
     first = [i for i in range(rows) for _ in range(i + 1, rows)]
     second = [j for i in range(rows) for j in range(i + 1, rows)]
-    difference = input[F.tensor(first)] - input[F.tensor(second)]
+    difference = input[F.tensor(first, dtype=int64)] - input[F.tensor(second, dtype=int64)]
     return ops["nn.norm"].function(difference, p, 1, False)
 
 

@@ -46,7 +46,7 @@ def _one(log_probs: Tensor, labels: list[int], length: int, blank: int) -> Tenso
     scores = log_probs.index_select(1, F.tensor(path))
     never = scores.new_full((1,), _NEVER)
     if length == 0:
-        return -never[0] if labels else scores.new_zeros(())  # type: ignore[no-any-return]
+        return -never[0] if labels else scores.new_zeros(())
     skips = F.tensor(
         [i >= 2 and path[i] != blank and path[i] != path[i - 2] for i in range(states)]
     )
@@ -57,7 +57,7 @@ def _one(log_probs: Tensor, labels: list[int], length: int, blank: int) -> Tenso
         skipped = F.cat([never, never, alpha[:-2]])[:states] if states > 1 else never
         skipped = F.where(skips, skipped, _NEVER)
         alpha = F.logsumexp(F.stack([alpha, before, skipped]), 0) + scores[t]
-    return -F.logsumexp(alpha[-2:], 0)  # type: ignore[no-any-return]
+    return -F.logsumexp(alpha[-2:], 0)
 
 
 def _sequences(
@@ -72,7 +72,7 @@ def _sequences(
     wide = log_probs.to(dtypes.float64)
     losses = [_one(wide[:, i], labels[i], length, blank) for i, length in enumerate(input_lengths)]
     y = F.stack(losses)
-    return F.where(y > -_NEVER / 2, float("inf"), y).to(log_probs.dtype)  # type: ignore[no-any-return]
+    return F.where(y > -_NEVER / 2, float("inf"), y).to(log_probs.dtype)
 
 
 def _gradients(
@@ -179,7 +179,7 @@ def ctc_loss(
         y = y.sum()
     elif alone:
         y = y.squeeze(0)
-    return y  # type: ignore[no-any-return]
+    return y
 
 
 @functional(
@@ -231,7 +231,20 @@ def linear_cross_entropy(
         raise TensorRuntimeError(
             f"expected linear_weight with dimensionality at least 2, got {linear_weight.dim()}"
         )
-    scores = F.linear(input, linear_weight, linear_bias)
+    spread = tuple(linear_weight.size())[:-1]
+    if linear_bias is not None and tuple(linear_bias.size()) != spread:
+        raise TensorRuntimeError(
+            f"expected linear_bias shape {spread}, got {tuple(linear_bias.size())}"
+        )
+    if len(spread) > 1 and input.dim() == 1:
+        raise TensorRuntimeError(
+            f"K-dimensional loss defined by linear_weight shape {tuple(linear_weight.size())} "
+            f"requires batched input, (N, {linear_weight.size(-1)}), got unbatched input with "
+            f"shape {tuple(input.size())}"
+        )
+    flat = linear_weight.reshape(-1, linear_weight.size(-1))
+    scores = F.linear(input, flat, None if linear_bias is None else linear_bias.reshape(-1))
+    scores = scores.view(*tuple(input.size())[:-1], *spread)
     return ops["nn.cross_entropy_loss"].function(
         scores,
         target,
