@@ -233,6 +233,9 @@ FUNCTIONS = {
     "multi_head": (
         "nn.functional.multi_head_attention_forward "
     ),
+    "native_normalisation": (
+        "native_batch_norm native_group_norm "
+    ),
     "normalisation": (
         "batch_norm group_norm instance_norm layer_norm native_layer_norm "
         "nn.functional.batch_norm nn.functional.group_norm nn.functional.instance_norm "
@@ -820,6 +823,9 @@ OPS = {
     ),
     "multi_head": (
         "nn.functional.multi_head_attention_forward "
+    ),
+    "native_normalisation": (
+        "native_batch_norm native_group_norm "
     ),
     "normalisation": (
         "batch_norm group_norm instance_norm layer_norm native_layer_norm nn.batch_norm "

@@ -111,7 +111,11 @@ def soft_margin_loss(input: Tensor, target: Tensor, reduction: int = MEAN) -> Ma
 
     def run(xp: Any) -> Any:
         x, t = working(input, common), working(target, common)
-        losses = xp.log1p(xp.exp(-t * x))
+        grown = xp.exp(-t * x)
+        if common.low:
+            # PyTorch keeps this step in the dtype itself, where it may overflow.
+            grown = grown.astype(common.np).astype(grown.dtype)
+        losses = xp.log1p(grown)
         if reduction == NONE:
             return losses
         return losses.sum() if reduction == SUM else losses.mean()
