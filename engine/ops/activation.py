@@ -9,6 +9,7 @@ from engine.dtypes import BOOL, COMPLEX, DType, float32
 from engine.errors import DtypeError, TensorNotImplementedError, TensorRuntimeError
 from engine.kinds import DEFAULT, composite, kernel, made, pointwise, working
 from engine.kinds.conjugate import conj
+from engine.kinds.native import Native
 from engine.kinds.reduction import check_takes
 from engine.layout import wrap_dim
 from engine.registry import F, ops
@@ -40,14 +41,19 @@ def _elu_slope(g: Tensor, input: Tensor, alpha: Any, scale: Any, input_scale: An
     return F.where(input > 0, g * scale, steep)
 
 
-@pointwise(name="nn.elu", kernel=_elu, vjp=_elu_slope, takes="f", **_KERNEL)
+@pointwise(
+    name="nn.elu", kernel=_elu, vjp=Native("EluBackwardBackward0", _elu_slope), takes="f", **_KERNEL
+)
 def elu(input: Tensor, alpha: Scalar = 1.0, scale: Scalar = 1, input_scale: Scalar = 1) -> Tensor:
     """x above 0, alpha * (exp(x) - 1) below."""
 
 
 @pointwise(
     kernel=lambda xp, x: _elu(xp, x, _SELU_ALPHA, _SELU_SCALE, 1),
-    vjp=lambda g, input: _elu_slope(g, input, _SELU_ALPHA, _SELU_SCALE, 1),
+    vjp=Native(
+        "EluBackwardBackward0",
+        lambda g, input: _elu_slope(g, input, _SELU_ALPHA, _SELU_SCALE, 1),
+    ),
     takes="f",
     stub="elu_cpu",
     node="EluBackward0",
@@ -71,7 +77,10 @@ def _celu(xp: Any, x: Any, alpha: Any) -> Any:
 
 @pointwise(
     kernel=_celu,
-    vjp=lambda g, input, alpha: F.where(input > 0, g, g * (input / alpha).exp()),
+    vjp=Native(
+        "EluBackwardBackward0",
+        lambda g, input, alpha: F.where(input > 0, g, g * (input / alpha).exp()),
+    ),
     takes="f",
     stub="elu_cpu",
     method=False,
@@ -109,7 +118,7 @@ def _gelu_slope(g: Tensor, input: Tensor, approximate: str) -> Tensor:
 @pointwise(
     name="nn.functional.gelu",
     kernel=_gelu,
-    vjp=_gelu_slope,
+    vjp=Native("GeluBackwardBackward0", _gelu_slope),
     takes="f",
     stub="GeluKernelImpl",
     inplace=False,
@@ -169,7 +178,7 @@ def _hardswish_slope(g: Tensor, input: Tensor) -> Tensor:
 @pointwise(
     name="nn.hardswish",
     kernel=lambda xp, x: x * _bent(xp, x),
-    vjp=_hardswish_slope,
+    vjp=Native("HardswishBackwardBackward0", _hardswish_slope),
     takes="f",
     **_KERNEL,
 )
@@ -206,7 +215,10 @@ def _hardtanh(xp: Any, x: Any, min_val: Any, max_val: Any) -> Any:
 @pointwise(
     name="nn.hardtanh",
     kernel=_hardtanh,
-    vjp=lambda g, input, min_val, max_val: F.where((input > min_val) & (input < max_val), g, 0.0),
+    vjp=Native(
+        "HardtanhBackwardBackward0",
+        lambda g, input, min_val, max_val: F.where((input > min_val) & (input < max_val), g, 0.0),
+    ),
     promote=_hardtanh_dtypes,
     stub="clamp_scalar_cpu",
     **_KERNEL,
@@ -218,7 +230,10 @@ def hardtanh(input: Tensor, min_val: Scalar = -1, max_val: Scalar = 1) -> Tensor
 @pointwise(
     name="nn.leaky_relu",
     kernel=lambda xp, x, slope: xp.where(x > 0, x, x * slope),
-    vjp=lambda g, input, negative_slope: F.where(input > 0, g, g * negative_slope),
+    vjp=Native(
+        "LeakyReluBackwardBackward0",
+        lambda g, input, negative_slope: F.where(input > 0, g, g * negative_slope),
+    ),
     takes="f",
     **_KERNEL,
 )
@@ -229,7 +244,7 @@ def leaky_relu(input: Tensor, negative_slope: Scalar = 0.01) -> Tensor:
 @kernel(
     name="nn.functional.logsigmoid",
     node="LogSigmoidBackward0",
-    vjp=lambda g, input: g * (-input).sigmoid(),
+    vjp=Native("LogSigmoidBackwardBackward0", lambda g, input: g * (-input).sigmoid()),
     method=False,
     out=False,
     spoken="log_sigmoid",
@@ -259,7 +274,7 @@ def _softplus_slope(g: Tensor, input: Tensor, beta: Any, threshold: Any) -> Tens
 @pointwise(
     name="nn.functional.softplus",
     kernel=_softplus,
-    vjp=_softplus_slope,
+    vjp=Native("SoftplusBackwardBackward0", _softplus_slope),
     takes="f",
     inplace=False,
     method=False,
@@ -286,7 +301,7 @@ def _outside(g: Tensor, input: Tensor, lambd: Any) -> Tensor:
 @pointwise(
     name="nn.functional.softshrink",
     kernel=_softshrink,
-    vjp=_outside,
+    vjp=Native("SoftshrinkBackwardBackward0", _outside),
     takes="f",
     stub="softshrink_check",
     inplace=False,
@@ -299,7 +314,7 @@ def softshrink(input: Tensor, lambd: Scalar = 0.5) -> Tensor:
 
 @pointwise(
     kernel=lambda xp, x, lambd: xp.where((x >= -lambd) & (x <= lambd), x.dtype.type(0), x),
-    vjp=_outside,
+    vjp=Native("HardshrinkBackwardBackward0", _outside),
     takes="f",
     spaces=("", "nn.functional."),
     inplace=False,
@@ -311,7 +326,10 @@ def hardshrink(input: Tensor, lambd: Scalar = 0.5) -> Tensor:
 
 @pointwise(
     kernel=lambda xp, x, threshold, value: xp.where(x <= threshold, x.dtype.type(value), x),
-    vjp=lambda g, input, threshold: F.where(input <= threshold, 0.0, g),
+    vjp=Native(
+        "ThresholdBackwardBackward0",
+        lambda g, input, threshold: F.where(input <= threshold, 0.0, g),
+    ),
     takes="if",
     method=False,
     named_inplace=False,

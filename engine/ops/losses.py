@@ -9,6 +9,7 @@ from engine import layout as layouts
 from engine.errors import TensorRuntimeError, TensorValueError
 from engine.kinds import Made, kernel, working
 from engine.kinds.functional import functional
+from engine.kinds.native import Native
 from engine.kinds.reduction import check_takes
 from engine.modes import warn
 from engine.registry import F, ops
@@ -94,7 +95,10 @@ def _negated(slope: Any) -> Any:
 
 @kernel(
     name="nn.mse_loss",
-    vjp={"input": _squared_slope, "target": _negated(_squared_slope)},
+    vjp={
+        "input": Native("MseLossBackwardBackward0", _squared_slope),
+        "target": Native("MseLossBackwardBackward0", _negated(_squared_slope)),
+    },
     **_INTERNAL,
 )
 def mse_loss(input: Tensor, target: Tensor, reduction: int = MEAN) -> Made:
@@ -115,9 +119,12 @@ def _smooth_slope(g: Tensor, input: Tensor, target: Tensor, reduction: int, beta
 @kernel(
     name="nn.smooth_l1_loss",
     vjp={
-        "input": _smooth_slope,
-        "target": lambda g, input, target, reduction, beta: (
-            -_smooth_slope(g, input, target, reduction, beta)
+        "input": Native("SmoothL1LossBackwardBackward0", _smooth_slope),
+        "target": Native(
+            "SmoothL1LossBackwardBackward0",
+            lambda g, input, target, reduction, beta: (
+                -_smooth_slope(g, input, target, reduction, beta)
+            ),
         ),
     },
     **_INTERNAL,
@@ -142,9 +149,12 @@ def _huber_slope(g: Tensor, input: Tensor, target: Tensor, reduction: int, delta
 @kernel(
     name="nn.huber_loss",
     vjp={
-        "input": _huber_slope,
-        "target": lambda g, input, target, reduction, delta: (
-            -_huber_slope(g, input, target, reduction, delta)
+        "input": Native("HuberLossBackwardBackward0", _huber_slope),
+        "target": Native(
+            "HuberLossBackwardBackward0",
+            lambda g, input, target, reduction, delta: (
+                -_huber_slope(g, input, target, reduction, delta)
+            ),
         ),
     },
     **_INTERNAL,

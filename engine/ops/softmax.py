@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.kinds import composite, kernel, made, working
 from engine.kinds.functional import functional
+from engine.kinds.native import Native
 from engine.kinds.reduction import check_takes
 from engine.layout import wrap_dim
 from engine.modes import warn
@@ -50,7 +51,10 @@ def _along(input: Tensor, dim: int, stub: str, run: Callable[[Any, Tensor, int],
 
 
 @kernel(
-    vjp=lambda g, y, dim: g * y - y * (g * y).sum(dim, keepdim=True),
+    vjp=Native(
+        "SoftmaxBackwardDataBackward0",
+        lambda g, y, dim: g * y - y * (g * y).sum(dim, keepdim=True),
+    ),
     function=False,
     method=False,
     out=False,
@@ -62,7 +66,10 @@ def _softmax(input: Tensor, dim: Dim) -> Made:
 
 
 @kernel(
-    vjp=lambda g, y, dim: g - y.exp() * g.sum(dim, keepdim=True),
+    vjp=Native(
+        "LogSoftmaxBackwardDataBackward0",
+        lambda g, y, dim: g - y.exp() * g.sum(dim, keepdim=True),
+    ),
     function=False,
     method=False,
     out=False,

@@ -84,6 +84,18 @@ m.exp().grad_fn._saved_result
 m.sin().grad_fn._saved_self
 (m * u).grad_fn._saved_other
 (m * u).grad_fn.metadata, (m * u).grad_fn.requires_grad
+G.grad(F.leaky_relu(m, 0.1).sum(), m, create_graph=True)
+G.grad(F.hardtanh(m).sum(), m, create_graph=True)
+G.grad(F.softplus(m).sum(), m, create_graph=True)
+G.grad(F.gelu(m).sum(), m, create_graph=True)
+G.grad(F.elu(m).sum(), m, create_graph=True)
+G.grad(F.threshold(m, 0.1, 2.0).sum(), m, create_graph=True)
+G.grad(m.softmax(0)[0], m, create_graph=True)
+G.grad(m.log_softmax(0)[0], m, create_graph=True)
+G.grad(F.mse_loss(m, u), [m, u], create_graph=True)
+G.grad(F.huber_loss(m, u), [m, u], create_graph=True)
+G.grad(F.smooth_l1_loss(m, u), [m, u], create_graph=True)
+G.grad(G.grad(F.leaky_relu(m, 0.1).sum(), m, create_graph=True)[0].sum(), m)
 torch.utils.checkpoint.checkpoint(lambda a: a.sin(), m, use_reentrant=False)
 """.strip().split("\n")
 
