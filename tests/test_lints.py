@@ -1,4 +1,4 @@
-"""Hints at silent surprises: where they appear, what they say, that their fixes work; and silence."""
+"""Hints at silent surprises: where they appear, what they say, that fixes work; and silence."""
 
 from __future__ import annotations
 
@@ -67,6 +67,17 @@ SURPRISES: list[tuple[str, list[tuple[int, str, list[str]]]]] = [
     ("w = ones(2, requires_grad=True) * 0.1\nw.sum().backward()\nw.grad", [(1, "lost-leaf", [])]),
     ("m = ones(2, 3)\ns = sum(m)", [(2, "python-sum", ["m.sum()", "m.sum(0)"])]),
     ("c = zeros(4, 3, 2)\nc[:, [0, 1], :, None]\nc[[1], :, [0, 1]]", [(3, "index-order", [])]),
+    ("x = tensor([0., 200.])\nx.softmax(0).log()", [(2, "log-of-small", ["x.log_softmax(0)"])]),
+    ("x = tensor([1.])\nx == nan", [(2, "nan-equality", ["x.isnan()"])]),
+    (
+        "s = zeros(1, dtype=float16)\nfor i in range(3):\n    s += 1",
+        [(3, "low-precision-sum", [])],
+    ),
+    (
+        "w = ones(2, requires_grad=True)\nfor i in range(3):\n    (w * w).sum().backward()\n"
+        "    with no_grad():\n        w -= 0.1 * w.grad",
+        [(3, "accumulated-gradient", [])],
+    ),
     ("t = arange(0, 1, 1 / 103)", [(1, "arange-end", ["linspace(0, 1, 104)"])]),
 ]  # fmt: skip
 
@@ -92,7 +103,8 @@ def test_fixes_are_silent(text: str, expected: list[tuple[int, str, list[str]]])
     lines = text.split("\n")
     line = lines[number - 1]
     before = line[: len(line) - len(line.lstrip())]
-    if code in ("outer-broadcast", "python-sum", "arange-end", "cast", "inverted-bits"):
+    if code in ("outer-broadcast", "python-sum", "arange-end", "cast", "inverted-bits",
+                "log-of-small", "nan-equality"):  # fmt: skip
         lines[number - 1] = f"{before}_ = {fixes[0]}"
     else:
         lines[number - 1] = before + fixes[0]
@@ -152,6 +164,9 @@ SILENT = [
     "tensor([1.5, 2.9]).int()\ntensor([0., 255.]).to(uint8)\ntensor([True]).long()",
     "arange(0, 1, 0.25)\narange(0, 10, 3)\narange(5.)",
     "l = [zeros(2), zeros(2)]\nl[0][1] = 3\nl[1].add_(1)\nd = {'a': zeros(2)}\nd['a'].mul_(2)",
+    "x = ones(3)\nx.softmax(0).log()\nx == 1\nx != x",
+    "x = ones(3).half()\nx + 1\nx - x\nx + 0\nzeros(3).half() + 0.1",
+    "for i in range(2):\n    w = ones(2, requires_grad=True)\n    (w * w).sum().backward()",
     "def f(x):\n    x.append(1)\n    return x\nf([])",
 ]
 

@@ -75,7 +75,7 @@ class Adviser:
         if isinstance(node, ast.BinOp | ast.AugAssign):
             if not isinstance(node.op, ARITHMETIC):
                 return apply
-        elif isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Is | ast.In | ast.NotIn):
+        elif isinstance(node, ast.Compare) and not isinstance(node.ops[0], ast.Eq | ast.NotEq):
             return apply
         looks = 0
 
@@ -100,7 +100,12 @@ class Adviser:
             if a.__class__ is Tensor and b.__class__ is Tensor and a.ndim + b.ndim == 3:
                 if a.shape != b.shape and result.ndim == 2:
                     self._quietly("outer", context, node, a, b)
-            if result.__class__ is Tensor and result.dtype.is_integral:
+            if node.__class__ is ast.Compare:
+                if b.__class__ is float or b.__class__ is Tensor or a.__class__ is float:
+                    self._quietly("never_equal", context, node, a, b)
+            elif result.__class__ is Tensor and result.dtype.low:
+                self._quietly("running_sum", context, node, result)
+            elif result.__class__ is Tensor and result.dtype.is_integral:
                 self._quietly("overflow", context, node, a if before is None else before, b, result)
             return result
 
@@ -143,6 +148,9 @@ class Adviser:
             parts = list(node.args)
         else:
             return compiled()
+        if name == "log" and (node.args or parts):
+            wanted = isinstance((node.args or parts)[0], ast.Call)
+            parts = list(node.args) or parts
         if name == "arange" and len(node.args) == 3:
             wanted, parts = True, list(node.args)
         if not wanted or len(parts) > 4:
@@ -206,6 +214,8 @@ class Adviser:
             if isinstance(function, ast.Attribute):
                 if function.attr.endswith("_") and isinstance(function.value, SHAPED):
                     return self._written(node, function.value, context, compiled)
+                if function.attr == "backward" and context.loops:
+                    return self._again(node, context, compiled)
                 if self._may_be_lost(function, context):
                     return self._unused(node, node.value, context, compiled)
         return compiled()
@@ -262,6 +272,19 @@ class Adviser:
                     self._quietly("repeated", context, node, own, index)
                 values.clear()
             return signal
+
+        return watched
+
+    def _again(self, node: ast.Expr, context: Context, compiled: Callable[[], Action]) -> Action:
+        action = compiled()
+        passes = 0
+
+        def watched(frame: Frame) -> Any:
+            nonlocal passes
+            passes += 1
+            if passes == 2:
+                self._quietly("accumulated", context, node)
+            return action(frame)
 
         return watched
 

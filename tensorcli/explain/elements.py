@@ -200,6 +200,9 @@ def gather(failure: Failure, exc: Any) -> Reason:
                     yield failure.with_parts({number: f"{{}}.unsqueeze({dim})"})
 
     notes = []
+    if own is not None and "self.dtype" in text:
+        kinds = ", ".join(f"{named(failure, n)} is {t.dtype.name}" for n, t in failure.tensors[::2])
+        notes.append(f"{failure.operation}() does not convert between dtypes: {kinds}")
     if own is not None and "dimensions" in text:
         notes.append(
             f"the index names a place in one dimension for each element of the result, so it has "

@@ -14,6 +14,7 @@ import numpy as np
 from engine.tensor import Tensor
 from tensorcli.diagnostics import Diagnostic
 from tensorcli.explain.elements import PURE
+from tensorcli.explain.precision import FORMATS
 from tensorcli.explain.shapes import OPERATORS, short
 from tensorcli.explain.trial import MOST_ELEMENTS, Failure, copied, rerun
 from tensorcli.language.errors import Where
@@ -367,9 +368,10 @@ def leaf(context: Context, node: ast.Assign, old: Any, new: Any) -> Hint:
     target: Any = node.targets[0]
     name = target.id
     text = context.source.text
-    if f"{name}.grad" not in text or "retain_grad" in text:
-        return None
     was_leaf = isinstance(old, Tensor) and old.requires_grad and old.is_leaf
+    trained = ".backward(" in text if was_leaf else f"{name}.grad" in text
+    if not trained or "retain_grad" in text:
+        return None
     is_leaf = new.is_leaf and new.requires_grad
     if is_leaf:
         return None
@@ -630,6 +632,139 @@ def arange(context: Context, node: ast.Call, start: Any, end: Any, step: Any, re
     )
 
 
+# What a logarithm of something is better computed as: log of a softmax underflows to -inf.
+TOGETHER = {"softmax": "log_softmax", "sigmoid": "logsigmoid"}
+
+
+def logarithm(context: Context, node: ast.Call, own: Any, *rest: Any) -> Hint:
+    """log(softmax(x)) where the softmax is 0."""
+    result = rest[-1]
+    function: Any = node.func
+    inner: Any = function.value if len(rest) == 1 and not node.args else node.args[:1] or None
+    inner = inner[0] if isinstance(inner, list) else inner
+    if not isinstance(inner, ast.Call) or not isinstance(result, Tensor) or result.array is None:
+        return None
+    name = getattr(inner.func, "attr", None) or getattr(inner.func, "id", "")
+    if name not in TOGETHER or np.isfinite(result.array).all():
+        return None
+    whole, called = context.source.segment(inner), context.source.segment(inner.func)
+    together = TOGETHER[name]
+    words = called[: len(called) - len(name)] + together + whole[len(called) :]
+    if together == "logsigmoid":
+        owner = getattr(inner.func, "value", None)
+        if inner.args or owner is None:
+            return None
+        words = f"torch.nn.functional.logsigmoid({context.source.segment(owner)})"
+    fixes = []
+    if all(_is_pure(n) for n in ast.walk(inner) if n is not inner and n is not inner.func):
+        from tensorcli.explain.trial import Fix
+
+        scope = {**_frames_names(context)}
+        try:
+            rerun(f"_result = {words}", scope)
+            made: Any = scope["_result"]
+            fixes = [Fix(words, tuple(made.shape))]
+        except Exception:
+            fixes = []
+    return _hint(
+        context,
+        node,
+        "log-of-small",
+        f"{name}() underflows to 0 in {_words(context, node)}, and the log of 0 is -inf: "
+        f"{together}() computes both at once",
+        fixes,
+    )
+
+
+def running_sum(context: Context, node: Any, result: Any) -> Hint:
+    """s += x in bfloat16 or float16: it stops growing."""
+    if not _is_running_sum(context, node):
+        return None
+    steps = 2 ** (FORMATS[result.dtype.name][0] + 1)
+    return _hint(
+        context,
+        node,
+        "low-precision-sum",
+        f"{_words(context, node)} adds up in {result.dtype.name}, in steps that grow with the "
+        f"sum: once it is {steps} times what is added, it stands still. Add up in float32",
+    )
+
+
+def _is_running_sum(context: Context, node: Any) -> bool:
+    """`s = s + x` or `s += x` in a loop."""
+    tree = ast.parse(context.source.text)
+    span = context.source.span(node)
+    for loop in ast.walk(tree):
+        if not isinstance(loop, ast.For | ast.While):
+            continue
+        for part in ast.walk(loop):
+            if isinstance(part, ast.AugAssign) and isinstance(part.op, ast.Add):
+                if context.source.span(part) == span and isinstance(part.target, ast.Name):
+                    return True
+            if isinstance(part, ast.Assign) and isinstance(part.value, ast.BinOp):
+                first = part.targets[0]
+                sides = (part.value.left, part.value.right)
+                same = isinstance(first, ast.Name) and any(
+                    isinstance(side, ast.Name) and side.id == first.id for side in sides
+                )
+                if same and context.source.span(part.value) == span:
+                    return isinstance(part.value.op, ast.Add)
+    return False
+
+
+def never_equal(context: Context, node: ast.Compare, a: Any, b: Any) -> Hint:
+    """x == nan."""
+    left, right = _sides(node)
+    is_not = isinstance(node.ops[0], ast.NotEq)
+    for own, other, words in ((b, left, right), (a, right, left)):
+        number = own.item() if isinstance(own, Tensor) and own.layout.numel == 1 else own
+        if isinstance(number, float) and number != number:
+            value = a if own is b else b
+            failure = _failure(context, node, (other, value))
+            template = "~{0}.isnan()" if is_not else "{0}.isnan()"
+            return _hint(
+                context,
+                node,
+                "nan-equality",
+                f"{_words(context, words)} is NaN, which equals nothing, itself included: "
+                f"{_words(context, node)} is {'always' if is_not else 'never'} true",
+                failure.first([failure.as_written(template)]),
+            )
+    return None
+
+
+def accumulated(context: Context, node: ast.Expr) -> Hint:
+    """backward() in a loop whose gradients nothing sets back."""
+    text = context.source.text
+    if any(word in text for word in ("zero_grad", "grad = None", "grad.zero_", "grad.fill_")):
+        return None
+    updates = any(
+        isinstance(part, ast.AugAssign | ast.Assign)
+        and any(isinstance(n, ast.Attribute) and n.attr == "grad" for n in ast.walk(part.value))
+        and _in_loop(context, part)
+        for part in ast.walk(ast.parse(text))
+    )
+    if not updates:
+        return None
+    return _hint(
+        context,
+        node,
+        "accumulated-gradient",
+        "backward() adds to .grad, and nothing in this loop sets it back: from the second pass on "
+        "each step uses the sum of all gradients so far",
+    )
+
+
+def _in_loop(context: Context, node: ast.AST) -> bool:
+    span = context.source.span(node)
+    return any(
+        isinstance(loop, ast.For | ast.While)
+        and any(context.source.span(part) == span for inner in loop.body
+                for part in ast.walk(inner) if isinstance(part, ast.stmt))
+        for loop in ast.walk(ast.parse(context.source.text))
+    )  # fmt: skip
+
+
 LINTS: dict[str, Callable[..., Hint]] = {
     "outer": outer,
     "sum": python_sum,
@@ -645,4 +780,8 @@ LINTS: dict[str, Callable[..., Hint]] = {
     "inverted": inverted,
     "cast": cast,
     "arange": arange,
+    "log": logarithm,
+    "running_sum": running_sum,
+    "never_equal": never_equal,
+    "accumulated": accumulated,
 }

@@ -89,10 +89,13 @@ TARGETS = frozenset({"cross_entropy", "nll_loss"})
 # The first row that has something to say explains: a class, words of the message, or operations.
 REASONS: tuple[tuple[type | str | frozenset[str], Explain], ...] = (
     (NameError, _near),
+    ("'NoneType' object has no attribute", words.no_gradient),
     (AttributeError, _near),
     ("Boolean value of Tensor with", elements.truth),
     ("converted to Scalar", elements.one_number),
     ("only one element tensors", elements.one_number),
+    ("stride in the given numpy array is negative", words.reversed_array),
+    ("are out of bounds for storage of size", shapes.beyond),
     ("expected sequence of length", elements.ragged),
     ("not a sequence", elements.ragged),
     (faults.DeviceError, casts.devices),

@@ -150,6 +150,7 @@ def _on_line(place: Place, replay: Replay | None) -> str:
 def _rewrites(place: Place, failing: Place | None, replay: Replay | None) -> Iterator[Rewrite]:
     """(words to be shown, the text with them, its number): other ways to write a statement."""
     node = place.node
+    yield from _made_apart(place)
     if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name | ast.Attribute):
         if not _is_update(node):
             target = place.source.segment(node.target)
@@ -175,6 +176,32 @@ def _rewrites(place: Place, failing: Place | None, replay: Replay | None) -> Ite
         yield _in_place(place, place.span, words)
     if failing is not None and failing.text == place.text and failing.node is not node:
         yield from _moved(place, failing)
+
+
+def _made_apart(place: Place) -> Iterator[Rewrite]:
+    """`b = a.detach().clone()` for the `b = a.detach()` whose result was changed."""
+    changed: Any = place.node
+    if isinstance(changed, ast.Expr) and isinstance(changed.value, ast.Call):
+        changed = getattr(changed.value.func, "value", None)
+    else:
+        changed = changed.targets[0] if isinstance(changed, ast.Assign) else changed
+        changed = getattr(changed, "target", changed)
+    while isinstance(changed, ast.Subscript):
+        changed = changed.value
+    if not isinstance(changed, ast.Name):
+        return
+    made = None
+    for node in ast.walk(ast.parse(place.source.text)):
+        if isinstance(node, ast.Assign) and node.lineno < place.span.line:
+            if any(isinstance(t, ast.Name) and t.id == changed.id for t in node.targets):
+                made = node
+    last = None if made is None else made.value
+    if isinstance(last, ast.Call):
+        last = last.func
+    if made is not None and isinstance(last, ast.Attribute) and last.attr in ("detach", "data"):
+        span = place.source.span(made)
+        words = f"{place.source.segment(made)}.clone()"
+        yield f"{words}  # line {span.line}", rewritten(place.source, span, words), place.text
 
 
 def _is_update(node: ast.AugAssign) -> bool:

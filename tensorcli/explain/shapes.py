@@ -11,6 +11,7 @@ import re
 
 from tensorcli.diagnostics import ShapeLine
 from tensorcli.explain.layout import first_break, row_major
+from tensorcli.explain.merging import blocking, without_minus_one
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -423,7 +424,10 @@ def view(failure: Failure, exc: Any) -> Reason:
     dim = first_break(exc.old_shape, exc.old_strides)
     strides = tuple(exc.old_strides)
     note = f"with strides {strides} the elements do not lie in the order of the dimensions"
-    if dim is not None:
+    gap = blocking(exc.old_shape, strides, without_minus_one(exc.shape, exc.old_shape))
+    if gap is not None:
+        note = f"with strides {strides} {gap.text}"
+    elif dim is not None:
         wanted = row_major(exc.old_shape)[dim]
         note += f": dim {dim} has stride {strides[dim]}, a view needs {wanted}"
 
@@ -589,3 +593,36 @@ def convolution(failure: Failure, exc: Any) -> Reason:
             yield failure.with_parts({}, keyword=f"groups={a[channels] // b[1]}")
 
     return Reason([note], failure.first(tries(), most=2), lines)
+
+
+def beyond(failure: Failure, exc: Any) -> Reason:
+    """as_strided beyond its memory: the last element that the view would need."""
+    found = re.search(
+        r"sizes (\[.*?\]), strides (\[.*?\]), storage offset (-?\d+), and itemsize (\d+).*"
+        r"storage of size (\d+)",
+        str(exc),
+    )
+    if found is None:
+        return Reason()
+    sizes, strides = (list(map(int, re.findall(r"-?\d+", found.group(i)))) for i in (1, 2))
+    offset, item, room = (int(found.group(i)) for i in (3, 4, 5))
+    steps = [f"{n - 1}*{s}" for n, s in zip(sizes, strides, strict=False) if n > 1]
+    reach = sum((n - 1) * s for n, s in zip(sizes, strides, strict=False))
+    count = room // item
+    note = (
+        f"the view would reach element {' + '.join([str(offset), *steps])} = {offset + reach}, "
+        f"the memory has {count}: 0 to {count - 1} (the offset counts from its beginning)"
+    )
+
+    def tries() -> Iterator[Fix | None]:
+        for number, part in enumerate(failure.parts):
+            if type(part.value) is int and part.value == offset and reach < count:
+                yield failure.with_parts({number: str(count - 1 - reach)})
+        for number, part in enumerate(failure.parts):
+            if sizes and type(part.value) is int and part.value == sizes[0] and strides[0] > 0:
+                rest = reach - (sizes[0] - 1) * strides[0]
+                fits = (count - 1 - offset - rest) // strides[0] + 1
+                if fits > 0:
+                    yield failure.with_parts({number: str(fits)})
+
+    return Reason([note], failure.first(tries(), most=2))

@@ -11,6 +11,7 @@ import re
 
 from engine import modes
 from engine.registry import functions
+from engine.tape import requires_grad, shown_node
 from engine.tensor import Tensor
 from tensorcli.language import limits
 from tensorcli.language.errors import Operand, Refused
@@ -157,7 +158,10 @@ class Failure:
 
     def prepared(self, name: str, prefix: str) -> Fix | None:
         """Try the expression as it stands after words about one of its names, on a copy of it."""
-        text = prefix + self._text
+        return self.instead(name, prefix + self._text)
+
+    def instead(self, name: str, text: str) -> Fix | None:
+        """Try a statement about one name, on a copy of it."""
         scope = {**self.names, name: copied(self.names[name])}
         try:
             rerun(text, scope)
@@ -327,6 +331,7 @@ def _copied_tensor(tensor: Any) -> Any:
     if tensor.is_inference() and not modes.state.inference:
         return _in_inference_mode(tensor)
     copy = without_data(tensor)
+    recorded, is_leaf = requires_grad(tensor), shown_node(tensor) is None
     with_data = tensor.array is not None and tensor.layout.numel <= MOST_ELEMENTS
     if with_data and not tensor.layout.overlaps:
         copy = functions["empty_strided"](
@@ -335,9 +340,9 @@ def _copied_tensor(tensor: Any) -> Any:
         copy.copy_(tensor.detach())
     elif with_data:
         copy = tensor.detach().clone()
-    if tensor.requires_grad and modes.state.grad:
+    if recorded and modes.state.grad:
         copy.requires_grad_()
-        if not tensor.is_leaf:
+        if not is_leaf:
             copy = copy.clone()
     return copy
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
+from engine.tensor import Tensor
 from tensorcli.explain.shapes import Reason
 
 TYPE_CHECKING = False
@@ -107,3 +108,32 @@ def near_name(failure: Failure, near: list[str]) -> list[Fix]:
                 yield failure.as_written(name)
 
     return failure.first(tries(), most=2)
+
+
+def no_gradient(failure: Failure, exc: Any) -> Reason:
+    """`w.grad.zero_()` before there was a gradient."""
+    owner = getattr(failure.node, "value", None)
+    if not isinstance(owner, ast.Attribute) or owner.attr != "grad":
+        return Reason()
+    text, tensor = failure.source.segment(owner), failure.source.segment(owner.value)
+    note = f"`{text}` is None until the first backward() that reaches `{tensor}`"
+    value = failure.names.get(tensor)
+    if isinstance(value, Tensor) and not value.requires_grad:
+        note = f"`{text}` is None: `{tensor}` does not require a gradient"
+    elif isinstance(value, Tensor) and not value.is_leaf:
+        note = f"`{text}` is None: `{tensor}` is no leaf, and only leaves keep gradients"
+    if not isinstance(value, Tensor):
+        return Reason([note])
+    return Reason([note], failure.first([failure.instead(tensor, f"{text} = None")]))
+
+
+def reversed_array(failure: Failure, exc: Any) -> Reason:
+    """from_numpy of an array that runs backwards."""
+    number = failure.argument(0)
+    if number is None:
+        return Reason()
+    note = (
+        f"`{failure.parts[number].text}` runs backwards in memory, and a tensor's strides are not "
+        "negative: copy it, or flip() the tensor, which copies too"
+    )
+    return Reason([note], failure.first([failure.with_parts({number: "{}.copy()"})]))
