@@ -238,6 +238,19 @@ def _precision(
     return precision_command.show(texts, dtypes, environment, resolve(flags, environment))
 
 
+@_command(
+    "check",
+    _operands(list[str], "FILE", "Programs; - reads standard input.", ...),
+    ("--json", "--plain", "--rich", "--color", "--seed", "--time-limit", "--memory-limit"),
+    "Run programs without data: the shape and cost of each line, and the first error.",
+)
+def _check(environment: Environment, operands: list[str], flags: dict[str, FlagValue]) -> int:
+    from tensorcli import check_command
+    from tensorcli.settings import resolve
+
+    return int(check_command.check(operands, environment, resolve(flags, environment)))
+
+
 @app.callback(invoke_without_command=True)
 def _root(
     context: typer.Context,
@@ -288,4 +301,4 @@ def _usage(message: str, arguments: Sequence[str], environment: Environment) -> 
     return report(diagnostic, ExitStatus.USAGE, settings, environment)
 
 
-HELP_COMMANDS = frozenset({"eval", "run", "repl", "ops", "precision"})
+HELP_COMMANDS = frozenset({"eval", "run", "repl", "ops", "precision", "check"})

@@ -201,9 +201,9 @@ class Summary:
 
 
 class GradientRow:
-    """One leaf: its value, its gradient (None: none yet), how often it was accumulated."""
+    """One leaf: its value, its gradient (None: none, for that reason), how often accumulated."""
 
-    __slots__ = ("accumulated", "dtype", "gradient", "name", "shape", "value")
+    __slots__ = ("accumulated", "dtype", "gradient", "name", "reason", "shape", "value")
 
     def __init__(
         self,
@@ -213,8 +213,10 @@ class GradientRow:
         value: Summary,
         gradient: Summary | None,
         accumulated: int | None,
+        reason: str | None = None,
     ) -> None:
         self.name = name
+        self.reason = reason
         self.shape = shape
         self.dtype = dtype
         self.value = value

@@ -226,4 +226,3 @@ class HeatmapResult(Explanation):
 
     kind: ClassVar[str] = "heatmap"
     is_picture: ClassVar[bool] = True
-

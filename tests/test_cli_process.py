@@ -121,7 +121,7 @@ def test_ascii_streams_escape_what_they_cannot_write() -> None:
         timeout=30,
         check=True,
     )
-    assert process.stdout.startswith("'\\xe9'\ntensor([1.])\nfloat32 [1] - strides (1,)")
+    assert process.stdout.startswith("'\\xe9'\ntensor([1.])\nfloat32 [1] - cpu - 4 B")
 
 
 def test_every_operation_is_known_before_any_is_used() -> None:

@@ -75,6 +75,7 @@ LAYERS = [
     "tensorcli.watchdog",
     "tensorcli.execution",
     "tensorcli.ops_command",
+    "tensorcli.check_command",
     "tensorcli.precision_command",
     "tensorcli.repl",
     "tensorcli.entry",

@@ -1,4 +1,4 @@
-"""bits(x): the elements of a tensor as their bits; dtypes(): what the floating-point dtypes hold."""
+"""bits(x): elements as their bits; dtypes(): what the floating-point dtypes hold."""
 
 from __future__ import annotations
 

@@ -66,7 +66,9 @@ def cause_of(
     return (
         _overflow(exact, rounded, dtype)
         or _underflow(exact, rounded, dtype)
-        or (_cancellation(operands, exact, rounded, reference, dtype) if name in ADDITIONS else None)
+        or (
+            _cancellation(operands, exact, rounded, reference, dtype) if name in ADDITIONS else None
+        )
         or (_absorption(operands, exact, rounded, dtype, times) if name in ADDITIONS else None)
         or _accumulation(name, operands, exact, rounded, dtype)
         or _rounding(name, exact, rounded, dtype)

@@ -43,9 +43,7 @@ def gaps(shape: Sequence[int], strides: Sequence[int]) -> list[Gap]:
     ]
 
 
-def blocking(
-    shape: Sequence[int], strides: Sequence[int], wanted: Sequence[int]
-) -> Gap | None:
+def blocking(shape: Sequence[int], strides: Sequence[int], wanted: Sequence[int]) -> Gap | None:
     """The first gap that a shape of the same number of elements would have to merge across.
 
     A gap may stay where the new shape has a border at the same place too.
@@ -63,3 +61,14 @@ def blocking(
         reached *= size
         ends[dim] = reached
     return next((gap for gap in gaps(shape, strides) if ends[gap.outer] not in borders), None)
+
+
+def without_minus_one(wanted: Sequence[int], shape: Sequence[int]) -> tuple[int, ...]:
+    """A shape with the size that was left open worked out."""
+    numel = 1
+    for size in shape:
+        numel *= size
+    known = 1
+    for size in wanted:
+        known *= size if size != -1 else 1
+    return tuple(numel // known if size == -1 and known else size for size in wanted)

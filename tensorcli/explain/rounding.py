@@ -174,7 +174,6 @@ class Low:
         if found is not None and (step.cause is None or found.weight >= step.cause.weight):
             step.cause = found
 
-
     def compare_gradients(self) -> None:
         """After both passes: how far the gradient of each operation's value is off."""
         for key, value in self.retained.items():

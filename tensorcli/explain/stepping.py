@@ -117,9 +117,7 @@ class Stepper:
 
         return isinstance(lookup(node.id), Namespace)
 
-    def _operation(
-        self, node: ast.expr, parts: list[ast.expr]
-    ) -> Callable[[Sequence[Any]], Any]:
+    def _operation(self, node: ast.expr, parts: list[ast.expr]) -> Callable[[Sequence[Any]], Any]:
         """The operation at a node as a function of its operands."""
         marks = [f" {i}" for i in range(len(parts))]
         run = self._compiled.get(id(node))
@@ -149,7 +147,8 @@ class Stepper:
         value = self.value(node)
         names = {" v": value}
         test = ast.parse("not not v", mode="eval").body
-        assert isinstance(test, ast.UnaryOp) and isinstance(test.operand, ast.UnaryOp)
+        assert isinstance(test, ast.UnaryOp)
+        assert isinstance(test.operand, ast.UnaryOp)
         inner = test.operand.operand
         assert isinstance(inner, ast.Name)
         inner.id = " v"
@@ -161,9 +160,7 @@ class Stepper:
         kwargs = {str(k.arg): self.value(k.value) for k in node.keywords}
         frame: dict[Any, Any] = {}
         bind(function, frame, args, kwargs)
-        inner = Stepper(
-            self.source, {**self.names, **frame}, self.watcher, self.definitions
-        )
+        inner = Stepper(self.source, {**self.names, **frame}, self.watcher, self.definitions)
         inner._compiled, inner._alive = self._compiled, self._alive
         meter = limits.meter()
         meter.enter_call()

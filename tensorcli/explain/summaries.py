@@ -1,4 +1,4 @@
-"""summary(x), hist(x), plot(x), heatmap(x): a tensor in numbers and as what a picture is drawn from.
+"""summary(x), hist(x), plot(x), heatmap(x): a tensor in numbers, and what pictures show.
 
 Above a size a regular sample is read, and the result says so.
 """
@@ -36,7 +36,10 @@ def sampled(tensor: Tensor) -> Any:
     if not array.flags.c_contiguous:
         # Rows and columns by themselves: a flat sample would copy all of it first.
         steps = [1] * array.ndim
-        while int(np.prod([-(-n // s) for n, s in zip(array.shape, steps, strict=True)])) > MOST_ELEMENTS:
+        while (
+            int(np.prod([-(-n // s) for n, s in zip(array.shape, steps, strict=True)]))
+            > MOST_ELEMENTS
+        ):
             largest = int(np.argmax([n / s for n, s in zip(array.shape, steps, strict=True)]))
             steps[largest] += 1
         part = array[tuple(slice(None, None, s) for s in steps)].reshape(-1)

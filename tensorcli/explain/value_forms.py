@@ -24,9 +24,7 @@ def _why(form: Form, frame: Frame) -> Result:
 
     tensor = tensor_argument(form, frame, exactly=1)
     argument = form.args[0]
-    return views.explain(
-        tensor, argument.text, visible_names(frame), form.source, argument.node
-    )
+    return views.explain(tensor, argument.text, visible_names(frame), form.source, argument.node)
 
 
 def _layout(form: Form, frame: Frame) -> Result:

@@ -104,7 +104,11 @@ def _reason(
     copies: list[ViewStep],
 ) -> str:
     if verdict == "view":
-        whose = "the memory of a temporary" if base in (None, "a temporary") else f"the memory of {base}"
+        whose = (
+            "the memory of a temporary"
+            if base in (None, "a temporary")
+            else f"the memory of {base}"
+        )
         return f"it shows {whose}, with strides and an offset of its own; nothing was copied"
     if verdict == "copy" and copies:
         return copies[-1].reason
@@ -253,7 +257,9 @@ def _evaluated(
             return ()
     grad, modes.state.grad = modes.state.grad, False
     try:
-        steps = [_step(source.segment(root), "source", value, "")] if isinstance(value, Tensor) else []
+        steps = (
+            [_step(source.segment(root), "source", value, "")] if isinstance(value, Tensor) else []
+        )
         for link in links:
             inner = _operand(link)
             assert inner is not None
@@ -279,13 +285,28 @@ def _evaluated(
 
 
 def _source_value(
-    tensor: Tensor, root: ast.expr, links: list[ast.expr], names: Mapping[str, object], source: Source
+    tensor: Tensor,
+    root: ast.expr,
+    links: list[ast.expr],
+    names: Mapping[str, object],
+    source: Source,
 ) -> Any:
     """A tensor like the one the chain began with, where that was made on the spot."""
     if not isinstance(root, ast.Call) or not links:
         return None
     name = name_of_step(root)
-    fresh = {"zeros", "ones", "empty", "full", "rand", "randn", "arange", "tensor", "linspace", "eye"}
+    fresh = {
+        "zeros",
+        "ones",
+        "empty",
+        "full",
+        "rand",
+        "randn",
+        "arange",
+        "tensor",
+        "linspace",
+        "eye",
+    }
     if name not in fresh:
         return None
     from engine.registry import functions

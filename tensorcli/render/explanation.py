@@ -128,7 +128,11 @@ def gradient_lines(result: results.GradientsResult, width: int) -> list[Line]:
         )
         for row in result.rows
     ]
-    return table(head, rows, width)
+    lines = table(head, rows, width)
+    for row in result.rows:
+        if row.reason is not None:
+            lines += hanging((f"{row.name}  ", "name"), f"None: {row.reason}", width, "dim")
+    return lines
 
 
 def _times_role(row: results.GradientRow) -> str:
@@ -141,7 +145,7 @@ def precision_lines(result: results.PrecisionResult, width: int) -> list[Line]:
         return [line for row in result.rows for line in _loss(result.source_dtype, row, width)]
     head = (
         *("dtype", "exact", "max abs", "max rel", "max ulp"),
-        *("overflow", "subnormal", "to zero", "SQNR dB"),
+        *("to inf", "subn.", "to 0", "dB"),
     )
     rows = [
         (

@@ -109,7 +109,8 @@ class Output:
         colour = self._environment.colour(stream, self._settings.color)
         if not self._has_unicode(stream):
             return rich.text(_in_ascii(result), width, self.file, colour).translate(ASCII)
-        return rich.text(result, width, self.file, colour)
+        text = rich.text(result, width, self.file, colour)
+        return text.translate(ASCII) if getattr(result, "ascii", False) else text
 
     def _has_unicode(self, stream: TextIO) -> bool:
         return not self._settings.ascii and _has_unicode(stream)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tensorcli.render.explanation import number
-from tensorcli.render.lines import visible
+from tensorcli.render.lines import joined, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def heatmap_lines(result: found.HeatmapResult, width: int) -> list[Line]:
     """Two rows of the matrix in a line of half blocks; shades in ASCII; a legend below."""
     low, high = result.minimum, result.maximum
     lines: list[Line] = []
-    rows = [row[: max(width, 1)] for row in result.rows]
+    rows = [_narrowed(row, width) for row in result.rows]
     if result.ascii:
         for row in rows:
             shades = "".join(SHADES[_level(value, low, high, len(SHADES))] if value is not None
@@ -158,17 +158,28 @@ def heatmap_lines(result: found.HeatmapResult, width: int) -> list[Line]:
             for top, bottom in zip(rows[i], below, strict=True):
                 line.append(("▀", _colours(top, bottom, low, high, has_below)))
             lines.append(line)
-    legend = f"{visible(result.name)} {list(result.shape)}: "
+    facts = [f"{visible(result.name)} {list(result.shape)}"]
     if low is not None and high is not None:
-        legend += f"{number(low)} .. {number(high)}"
-    shown = len(result.rows), len(result.rows[0])
+        facts.append(f"{number(low)} .. {number(high)}")
+    shown = len(rows), len(rows[0])
     whole = result.shape if len(result.shape) == 2 else (1, *result.shape)
     if shown != tuple(whole):
-        legend += f", means of blocks, {shown[0]} by {shown[1]}"
+        facts.append(f"means of blocks, {shown[0]} by {shown[1]}")
     if any(value is None for row in result.rows for value in row):
-        legend += ", not finite where it is " + ("?" if result.ascii else "red")
-    lines.append([(legend, "dim")])
-    return lines
+        facts.append("not finite: " + ("?" if result.ascii else "red"))
+    return lines + joined([(fact, "dim") for fact in facts], width)
+
+
+def _narrowed(row: Sequence[float | None], width: int) -> list[float | None]:
+    """A row in at most so many columns: means of neighbours, none where one of them is none."""
+    if len(row) <= width:
+        return list(row)
+    found: list[float | None] = []
+    for i in range(width):
+        part = row[i * len(row) // width : (i + 1) * len(row) // width]
+        known = [value for value in part if value is not None]
+        found.append(sum(known) / len(known) if len(known) == len(part) else None)
+    return found
 
 
 def _level(value: float, low: float | None, high: float | None, levels: int) -> int:

@@ -1,4 +1,4 @@
-"""Explanations of one value as lines in pieces: why, bits, dtypes, whole computations, summaries."""
+"""One value explained, as lines in pieces: why, bits, dtypes, whole computations, summaries."""
 
 from __future__ import annotations
 
