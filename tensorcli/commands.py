@@ -162,12 +162,31 @@ COMMANDS: dict[str, Command] = {
         Command("grads", "", "the gradients of your leaves", _calling("grads", False)),
         Command("graph", "Y", "how a value came about", _calling("graph", True)),
         Command("check_grad", "Y", "gradients against differences", _calling("check_grad", True)),
+        Command(
+            "explain_backward",
+            "Y",
+            "the backward pass, step by step",
+            _calling("explain_backward", True),
+        ),
+        Command("trace_nan", "X", "where its NaN and Inf were born", _calling("trace_nan", True)),
+        Command("shape", "EXPR", "what it would make, not computed", _calling("shape", True)),
         Command("reset", "", "forget names, modes and the generator's state", _reset),
         Command("quit", "", "leave (so does Ctrl-D)", _leave),
     )
 }
 SHORT = {"h": "help", "?": "help", "q": "quit", "exit": "quit", "finfo": "dtypes"}
-_EXPLANATIONS = {"layout", "why", "broadcast", "precision", "grads", "graph", "check_grad"}
+_EXPLANATIONS = {
+    "layout",
+    "why",
+    "broadcast",
+    "precision",
+    "grads",
+    "graph",
+    "check_grad",
+    "explain_backward",
+    "trace_nan",
+    "shape",
+}
 
 
 def available() -> list[Command]:

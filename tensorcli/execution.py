@@ -76,7 +76,7 @@ def _eval(
             # An argument that is not UTF-8 arrives with surrogates, which the language refuses.
             texts.append(operand)
             continue
-        text, status = _text_of(operand, output, environment)
+        text, status = text_of(operand, output, environment)
         if text is None:
             return status
         texts.append(text)
@@ -92,7 +92,7 @@ def _run(
     first = ExitStatus.OK
     for operand in operands:
         output.file = operand
-        text, status = _text_of(operand, output, environment)
+        text, status = text_of(operand, output, environment)
         if text is not None:
             status = _in_session(text, output, environment, settings, eval=False)
         output.end()
@@ -105,7 +105,7 @@ def _run(
 COMMANDS = {"eval": _eval, "run": _run}
 
 
-def _text_of(
+def text_of(
     operand: str, output: Output, environment: Environment
 ) -> tuple[str | None, ExitStatus]:
     """The text of a file, or of standard input for `-`; None once a diagnostic was written."""

@@ -111,8 +111,19 @@ class BackwardResult(Finding):
     shown: bool = True
 
 
+@dataclass(slots=True)
+class AbsentGradient(Finding):
+    """A .grad that is None, and why."""
+
+    kind: ClassVar[str] = "absent_gradient"
+    line: int | None
+    of: str
+    reason: str
+    shown: bool = True
+
+
 @dataclass(frozen=True, slots=True)
-class GradientCheck:
+class CheckedGradient:
     """A leaf's gradient beside the slope that differences give, at the worst element."""
 
     name: str
@@ -137,7 +148,7 @@ class GradientCheckResult(Finding):
     value: float
     summed: bool
     step: float
-    rows: tuple[GradientCheck, ...]
+    rows: tuple[CheckedGradient, ...]
     shown: bool = True
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 import numpy as np
 
 from engine import modes, printing, storage
@@ -180,6 +182,9 @@ class Listener:
             self.emit(results.TensorResult(value, line, shown, names))
             if shown and self._session.explains:
                 self._show_loss(value, statement)
+        elif value is None and isinstance(statement.node.value, ast.Attribute):
+            if shown and self._session.explains:
+                self._show_absence(statement)
         elif value is None:
             self._show_gradients(line, statement)
         elif isinstance(value, results.Result):
@@ -207,6 +212,19 @@ class Listener:
         from tensorcli.explain import gradients
 
         self.emit(gradients.explain(self._session.names, line, asked=False))
+
+    def _show_absence(self, statement: Emitted) -> None:
+        """In place of a .grad that is None: why it is."""
+        node = statement.node.value
+        assert isinstance(node, ast.Attribute)
+        owner = self._session.names.get(getattr(node.value, "id", ""))
+        if isinstance(owner, Tensor):
+            from tensorcli.explain import absent
+            from tensorcli.findings import AbsentGradient
+
+            text = statement.source.segment(node.value)
+            reason = absent.reason(text, owner, self._session.names)
+            self.emit(AbsentGradient(statement.line, f"{text}.grad", reason))
 
     def print(self, text: str, line: int) -> None:
         try:

@@ -16,7 +16,7 @@ from engine.tensor import Tensor
 from tensorcli.explain import again
 from tensorcli.explain.names import named_tensors
 from tensorcli.explain.watching import COMPOUND
-from tensorcli.findings import GradientCheck, GradientCheckResult
+from tensorcli.findings import CheckedGradient, GradientCheckResult
 from tensorcli.language.forms import visible_names
 
 TYPE_CHECKING = False
@@ -220,7 +220,7 @@ def _check(
     argument: Argument,
     replay: Replay,
     value: float,
-) -> GradientCheck:
+) -> CheckedGradient:
     shape = leaf.tensor.layout.shape
     met = base.met.get(leaf.name)
     if met is None or leaf.tensor.layout.shape != met.layout.shape:
@@ -305,9 +305,9 @@ def _row(
     *,
     agrees: bool,
     note: str | None,
-) -> GradientCheck:
+) -> CheckedGradient:
     slope, difference, error, tolerance = numbers
-    return GradientCheck(
+    return CheckedGradient(
         name=leaf.name,
         shape=shape,
         index=index,

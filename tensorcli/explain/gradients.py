@@ -22,7 +22,7 @@ def explain(
     for name, tensor in named_tensors(names):
         if id(tensor) not in seen and _is_listed(tensor):
             seen.add(id(tensor))
-            rows.append(_row(name, tensor))
+            rows.append(_row(name, tensor, names))
     return GradientsResult(tuple(rows), line, asked)
 
 
@@ -31,9 +31,14 @@ def _is_listed(tensor: Tensor) -> bool:
     return ag is not None and ag.requires_grad and (ag.node is None or ag.retains)
 
 
-def _row(name: str, tensor: Tensor) -> GradientRow:
+def _row(name: str, tensor: Tensor, names: Mapping[str, object]) -> GradientRow:
     ag = tensor.ag
     assert ag is not None
+    reason = None
+    if ag.grad is None:
+        from tensorcli.explain import absent
+
+        reason = absent.reason(name, tensor, names)
     return GradientRow(
         name,
         tensor.layout.shape,
@@ -41,4 +46,5 @@ def _row(name: str, tensor: Tensor) -> GradientRow:
         summary(tensor),
         None if ag.grad is None else summary(ag.grad),
         ag.times or None,
+        reason,
     )

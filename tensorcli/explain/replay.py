@@ -77,13 +77,14 @@ class Outcome:
 class Replay:
     """A session's texts so far, and the one whose run has just failed."""
 
-    __slots__ = ("most", "runs", "seed", "texts")
+    __slots__ = ("most", "runs", "seconds", "seed", "texts")
 
     def __init__(self, earlier: Sequence[str], text: str, seed: int | None = None) -> None:
         self.texts = [*earlier, text]
         self.seed = seed
         self.runs = 0
         self.most = MOST_RERUNS
+        self.seconds = TIME
 
     def run(self, watcher: Watcher | None = None, changed: dict[int, str] | None = None) -> Outcome:
         """Run all texts, some of them in other words, until one fails.
@@ -105,7 +106,7 @@ class Replay:
         kept = {name: getattr(state, name) for name in type(state).__slots__}
         options = printing.get_options()
         generator = functions["get_rng_state"]()
-        limits.use(limits.Limits(time=TIME, memory=meter.limits.memory, steps=200_000))
+        limits.use(limits.Limits(time=self.seconds, memory=meter.limits.memory, steps=200_000))
         try:
             state.reset()
             state.warn = None

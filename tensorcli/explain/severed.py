@@ -63,7 +63,7 @@ def _start(node: Any) -> Line:
     return node.lineno, node.col_offset
 
 
-class _Search:
+class Search:
     """The program's text, its names, and the line that is explained."""
 
     def __init__(self, failure: Failure) -> None:
@@ -174,7 +174,7 @@ def explain(failure: Failure, exc: Any, replay: Replay | None) -> Reason:
     if not failure.tensors:
         return Reason()
     number = failure.tensors[0][0]
-    search = _Search(failure)
+    search = Search(failure)
     span = failure.parts[number].span
     line = (span.line, span.column - 1)
     cut = search.cut(failure.parts[number].node, line)

@@ -73,9 +73,18 @@ def _shape(form: Form, frame: Frame) -> Any:
     refuse_arguments(form, most=None)
     if len(form.args) != 1:
         raise TypeError(f"shape() takes one expression, {len(form.args)} were given")
-    return dry.shape(form.args[0], visible_names(frame), form.span.line)
+    return dry.shape(form.args[0], frame, form.span.line)
 
 
+def _holes(form: Form, frame: Frame) -> Result:
+    from tensorcli.explain import dry
+    from tensorcli.language.holes import names_in
+
+    argument = form.args[0]
+    return dry.holes(argument, names_in(argument.node), frame, form.span.line)
+
+
+SPECIAL_FORMS["?"] = _holes
 SPECIAL_FORMS.update(
     graph=_graph,
     explain_backward=_explain_backward,

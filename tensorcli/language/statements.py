@@ -88,6 +88,9 @@ def emission(node: ast.Expr, context: Context, is_last: bool) -> Action:
     if origin.called_name == "backward":
         # Its value is None, but who listens may want to show the gradients.
         return lambda frame: now.listener.value(value(frame), origin)
+    if getattr(node.value, "attr", "") == "grad":
+        # So may who listens want to say why it is None.
+        return lambda frame: now.listener.value(value(frame), origin)
 
     def emit(frame: Frame) -> None:
         result = value(frame)

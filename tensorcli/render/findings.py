@@ -127,6 +127,10 @@ def _sent_text(sent: findings.BackwardInput) -> str:
     return text
 
 
+def absent_lines(result: findings.AbsentGradient, width: int) -> list[Line]:
+    return hanging((f"{visible(result.of)} is None  ", "warn"), visible(result.reason), width)
+
+
 # -- gradients beside differences ------------------------------------------------------------
 
 
@@ -156,7 +160,7 @@ def check_lines(result: findings.GradientCheckResult, width: int) -> list[Line]:
     return [*lines, *hanging(("", ""), how, width, "dim")]
 
 
-def _verdict(row: findings.GradientCheck) -> Piece:
+def _verdict(row: findings.CheckedGradient) -> Piece:
     if row.compared == 0:
         return "not checked", "warn"
     return ("agrees", "good") if row.agrees else ("DIFFERS", "bad")
@@ -244,7 +248,8 @@ def checked_lines(result: findings.CheckResult, width: int) -> list[Line]:
 
 def _made(row: findings.CheckedLine) -> list[Piece]:
     if row.shape is None:
-        return [(visible(row.note or ""), "dim")]
+        cost = f"{count_text(row.operations)} flop" if row.operations and not row.note else ""
+        return [(visible(row.note or cost), "dim")]
     name = f"{visible(row.name)} " if row.name else ""
     parts: list[Piece] = [(f"{name}{list(row.shape)} {row.dtype}", "name")]
     if row.stride is not None and not row.contiguous:
@@ -300,6 +305,7 @@ LINES: dict[type, Callable[[Any, int], list[Line]]] = {
     findings.GraphResult: graph_lines,
     findings.GraphDocument: document_lines,
     findings.BackwardResult: backward_lines,
+    findings.AbsentGradient: absent_lines,
     findings.GradientCheckResult: check_lines,
     findings.ProvenanceResult: provenance_lines,
     findings.CheckResult: checked_lines,
