@@ -15,7 +15,9 @@ from engine.dtypes import compute_dtype
 from engine.errors import DtypeError, DtypeNotImplementedError, TensorRuntimeError
 from engine.kinds import composite, kernel, made, working
 from engine.kinds.conjugate import conj
+from engine.overloads import no_overload
 from engine.registry import F, ops
+from engine.signature import ArgumentError
 
 if TYPE_CHECKING:
     from engine.kinds import Made
@@ -23,6 +25,13 @@ if TYPE_CHECKING:
     from engine.parameter_types import Dims
     from engine.tensor import Tensor
 
+_SIGNATURES = tuple(
+    [
+        f"(Tensor input, Tensor weight, Tensor bias = None, tuple of ints stride = 1, {padding}, "
+        "tuple of ints dilation = 1, int groups = 1)"
+        for padding in ("tuple of ints padding = 0", 'str padding = "valid"')
+    ]
+)
 _C_NAMES = {"int64": "long int", "int16": "short int"}
 
 
@@ -496,13 +505,29 @@ def _plain(dims: int, name: str) -> None:
     )
     ones = ", ".join(["3"] * dims)
     twos = ", ".join(["2"] * dims)
-    composite(
+    op = composite(
         name=name,
         spaces=("", "nn.functional."),
         method=False,
         out=False,
         example=f"{name}(ones(1, 1, {ones}), ones(1, 1, {twos}))",
     )(body)
+    bound = op.build
+    op.build = lambda op: _with_overloads(name, bound(op))
+
+
+def _with_overloads(name: str, call: Any) -> Any:
+    """The same, its arguments refused with the list of PyTorch's two signatures."""
+
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return call(*args, **kwargs)
+        except ArgumentError as error:
+            if str(error).startswith(f"{name}()"):
+                raise no_overload(name, args, kwargs, _SIGNATURES) from None
+            raise
+
+    return checked
 
 
 def _transpose(dims: int, name: str) -> None:
