@@ -323,8 +323,19 @@ def _apply_hooks(hooks: Any, g: Tensor) -> Tensor:
     for hook in list(hooks.values()):
         changed = hook(g)
         if changed is not None:
+            _check_hook(hook, g, changed)
             g = changed
     return g
+
+
+def _check_hook(hook: Any, g: Tensor, changed: Any) -> None:
+    """Refuse what a hook returned unless it can stand for the gradient."""
+    if not isinstance(changed, Tensor):
+        raise TypeError(f"expected Variable, but hook returned '{type(changed).__name__}'")
+    differs = "type" if changed.kind is not g.kind else "size"
+    if changed.kind is not g.kind or changed.layout.shape != g.layout.shape:
+        name = getattr(hook, "name", None) or getattr(hook, "__name__", "<unknown>")
+        raise TensorRuntimeError(f"hook '{name}' has changed the {differs} of value")
 
 
 def implicit_gradient(root: Tensor, given: Tensor | None, at: int) -> Tensor:

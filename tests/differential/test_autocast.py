@@ -170,7 +170,8 @@ loss.backward()
 h, loss, p.grad
 ---
 with torch.autocast('cpu', dtype=torch.bfloat16):
-    seen = torch.is_autocast_enabled('cpu'), torch.is_autocast_enabled(), torch.get_autocast_dtype('cpu')
+    seen = [torch.is_autocast_enabled('cpu'), torch.is_autocast_enabled()]
+    seen.append(torch.get_autocast_dtype('cpu'))
 seen, torch.is_autocast_enabled('cpu')
 ---
 with torch.autocast('cpu', dtype=torch.float32):

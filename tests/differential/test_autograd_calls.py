@@ -125,6 +125,16 @@ y.retain_grad()
 y.sum().backward()
 seen, y.grad, m.grad
 ---
+m.register_hook(lambda g: g.tolist())
+m.sum().backward()
+---
+m.register_hook(lambda g: g.double())
+m.sum().backward()
+---
+y = m * 2
+y.register_hook(lambda g: g.reshape(1, 2))
+y.sum().backward()
+---
 m.register_post_accumulate_grad_hook(lambda p: seen.append(p.grad * 1))
 m.sum().backward()
 (m * 3).sum().backward()
