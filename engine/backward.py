@@ -332,10 +332,15 @@ def _check_hook(hook: Any, g: Tensor, changed: Any) -> None:
     """Refuse what a hook returned unless it can stand for the gradient."""
     if not isinstance(changed, Tensor):
         raise TypeError(f"expected Variable, but hook returned '{type(changed).__name__}'")
-    differs = "type" if changed.kind is not g.kind else "size"
-    if changed.kind is not g.kind or changed.layout.shape != g.layout.shape:
+    differs = ""
+    if changed.kind is not g.kind:
+        types = f"(was torch.{g.dtype.title}Tensor got torch.{changed.dtype.title}Tensor)"
+        differs = f"type of value {types}"
+    elif changed.layout.shape != g.layout.shape:
+        differs = "size of value"
+    if differs:
         name = getattr(hook, "name", None) or getattr(hook, "__name__", "<unknown>")
-        raise TensorRuntimeError(f"hook '{name}' has changed the {differs} of value")
+        raise TensorRuntimeError(f"hook '{name}' has changed the {differs}")
 
 
 def implicit_gradient(root: Tensor, given: Tensor | None, at: int) -> Tensor:
