@@ -127,7 +127,9 @@ def _fractional(dims: int) -> None:
             if input.dim() <= dims:
                 raise DimError(-dims - 1, input.dim())
             batch = 1 if input.dim() == dims + 1 else input.size(0)
-            _random_samples = F.rand(batch, input.size(-dims - 1), dims, dtype=input.dtype)
+            _random_samples = F.rand(
+                batch, input.size(-dims - 1), dims, dtype=input.dtype, device=input.device
+            )
         return ops[f"nn.{name}"].function(input, kernel_size, output_size, _random_samples)
 
     def alone(
