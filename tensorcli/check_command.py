@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tensorcli import results
-from tensorcli.exit_status import ExitStatus
 from tensorcli.execution import text_of
+from tensorcli.exit_status import ExitStatus
 from tensorcli.language.errors import Refused
 from tensorcli.language.program import compile_program
 from tensorcli.render.output import Output, OutputFailed

@@ -138,22 +138,6 @@ def test_broadcast() -> None:
     )
 
 
-def test_graph() -> None:
-    text = "w = ones(3, requires_grad=True)\nh = w * 2\ny = (h * h).sum() + w.sum()\ngraph(y)"
-    assert shown(text) == (
-        "AddBackward0  [] · line 3\n"
-        "  SumBackward0  [] · line 3\n"
-        "    MulBackward0  [3] · line 3\n"
-        "      MulBackward0  [3] · line 2\n"
-        "        w  [3] · leaf\n"
-        "      MulBackward0  [3] · line 2 · as above\n"
-        "  SumBackward0  [] · line 3\n"
-        "    w  [3] · leaf\n"
-    )
-    long = "x = ones(1, requires_grad=True)\nfor i in range(5000): x = x * 2\ngraph(x)"
-    assert shown(long).endswith("\n...\n")
-
-
 LOSSY = [
     (
         "x = tensor([0.1, 0.5])\nx.to(torch.bfloat16)",

@@ -18,6 +18,7 @@ from tensorcli.explain.watching import COMPOUND
 from tensorcli.findings import CheckedLine, CheckResult
 from tensorcli.language.errors import where
 from tensorcli.language.forms import visible_names
+from tensorcli.language.functions import Function
 from tensorcli.language.source import Source
 
 TYPE_CHECKING = False
@@ -81,10 +82,14 @@ class _Record:
 
 
 class Counting(Watcher):
-    """Counts the floating-point operations of the expressions that are evaluated."""
+    """Counts the floating-point operations of the expressions that are evaluated.
+
+    `calls` are those of the program's own functions, whose bodies count by themselves.
+    """
 
     def __init__(self) -> None:
         self.operations = 0
+        self.calls = 0
         self.open: list[list[Any]] = [[]]
 
     def count(self, operations: int) -> None:
@@ -98,17 +103,17 @@ class Counting(Watcher):
             return value
         name = "getitem" if isinstance(node, ast.Subscript) else operation(node)
         counts = isinstance(node, ast.BinOp | ast.UnaryOp | ast.Call | ast.Compare)
-        inside = isinstance(node, ast.Call)
 
         def watched(frame: Frame) -> Any:
             operands: list[Any] = []
             self.open.append(operands)
-            before = self.operations
             try:
                 found = value(frame)
             finally:
                 self.open.pop()
-            if counts and not (inside and self.operations > before and _nested(operands)):
+            if operands and type(operands[0]) is Function:
+                self.calls += 1
+            elif counts:
                 self.count(operations.count(name or "neg", operands, found))
             self.open[-1].append(found)
             self.made(found)
@@ -191,11 +196,6 @@ class _Lines(Counting):
             self.peak, self.peak_line = size, self.line
 
 
-def _nested(operands: list[Any]) -> bool:
-    """Whether a call ran expressions of a function's body: those have been counted."""
-    return not any(isinstance(value, Tensor) for value in operands[:1]) or len(operands) > 6
-
-
 def _made(node: ast.AST, names: dict[str, Any], values: list[Any]) -> Iterator[tuple[str, Any]]:
     """The names that a statement bound, with their values; the value of an expression."""
     if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
@@ -267,9 +267,8 @@ def _row(number: int, text: str, name: str, value: Any, record: _Record) -> Chec
         )  # fmt: skip
     layout = value.layout
     others = record.shapes - {layout.shape}
-    note = f"also {', '.join(str(list(s)) for s in sorted(others)[:3])}" if len(others) else None
-    if len(record.made) > 1:
-        note = None
+    note = ", ".join(str(list(s)) for s in sorted(others)[:3])
+    note = f"also {note}" if note and len(record.made) == 1 else ""
     return CheckedLine(
         line=number,
         text=text,
@@ -278,7 +277,7 @@ def _row(number: int, text: str, name: str, value: Any, record: _Record) -> Chec
         dtype=value.dtype.name,
         stride=layout.strides,
         contiguous=layout.contiguous,
-        note=note,
+        note=note or None,
         bytes=layout.numel * value.dtype.itemsize,
         operations=record.operations if record.made[0][0] == name else 0,
         memory=record.memory,

@@ -64,7 +64,8 @@ def on_meta(evaluate: Callable[[], Any]) -> Any:
 
 
 def _operations(argument: Argument, frame: Frame) -> int:
-    """The operations of the expression, counted on meta; 0 where that fails."""
+    """The operations of the expression, counted on meta; 0 where that fails, or where functions
+    of the program are called, which are compiled already."""
     from tensorcli.explain.checking import Counting
     from tensorcli.language.forms import visible_names
     from tensorcli.language.program import compile_program
@@ -80,7 +81,7 @@ def _operations(argument: Argument, frame: Frame) -> int:
         on_meta(lambda: program.run(names, Silence()))
     except Exception:
         return 0
-    return counter.operations
+    return 0 if counter.calls else counter.operations
 
 
 def without_data(frame: Frame) -> Frame:

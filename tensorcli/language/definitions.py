@@ -127,8 +127,9 @@ def function_definition(node: ast.FunctionDef, context: Context) -> Action:
 
 def body_value(nodes: list[ast.stmt], inner: Context) -> Value:
     """The closure that runs a body and gives what it returns."""
-    if len(nodes) == 1 and isinstance(nodes[0], ast.Return) and nodes[0].value is not None:
-        line, value = nodes[0].lineno, expression(nodes[0].value, inner)
+    only = nodes[0] if len(nodes) == 1 and inner.trace is None else None
+    if isinstance(only, ast.Return) and only.value is not None:
+        line, value = only.lineno, expression(only.value, inner)
 
         def run_return(frame: Frame) -> Any:
             state.site = line

@@ -21,12 +21,12 @@ def graph_lines(result: findings.GraphResult, width: int) -> list[Line]:
     """The graph as a tree by indentation, each line an operation with what is known of it."""
     lines: list[Line] = []
     for row in result.rows:
-        indent = min(2 * row.depth, max(width // 2, 20))
-        deep = "" if indent == 2 * row.depth else f"{row.depth} deep · "
+        indent = min(2 * row.depth, max(width // 2, 20), max(width - 40, 4))
+        deep = [] if indent == 2 * row.depth else [f"{row.depth} deep"]
         leaf = row.operation == "leaf"
         title = visible(row.name or "leaf") if leaf else row.operation
         lines += hanging_facts(
-            [(" " * indent, ""), (title, "name" if leaf else "")], deep, _facts(row), width
+            [(" " * indent, ""), (title, "name" if leaf else "")], [*deep, *_facts(row)], width
         )
     if result.omitted:
         lines.append([("...", "dim")])
@@ -59,11 +59,11 @@ def _facts(row: findings.GraphNode) -> list[str]:
     return facts
 
 
-def hanging_facts(start: Line, before: str, facts: list[str], width: int) -> list[Line]:
+def hanging_facts(start: Line, facts: list[str], width: int) -> list[Line]:
     """Facts with dots between them after a title, wrapped under themselves."""
     used = sum(cells(text) for text, _ in start)
-    wrapped = joined([(fact, "dim") for fact in facts], max(width - used - 2 - len(before), 20))
-    lines: list[Line] = [[*start, ("  " + before, "dim"), *wrapped[0]]]
+    wrapped = joined([(fact, "dim") for fact in facts], max(width - used - 2, 20))
+    lines: list[Line] = [[*start, ("  ", ""), *wrapped[0]]]
     indent = next((text for text, _ in start if not text.strip()), "")
     lines += [[(indent + "  ", ""), *line] for line in wrapped[1:]]
     return lines

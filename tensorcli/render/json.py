@@ -297,7 +297,8 @@ def _finding(result: results.Finding, full: bool) -> Fields:
         from tensorcli.render.graph_documents import document
 
         return result.kind, members(**document(result))
-    names = (name for name in type(result).__slots__ if name not in ("line", "shown"))
+    slots: tuple[str, ...] = tuple(type(result).__slots__)
+    names = [name for name in slots if name not in ("line", "shown")]
     return result.kind, members(**{name: _parts(getattr(result, name)) for name in names})
 
 
