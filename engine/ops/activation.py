@@ -369,8 +369,13 @@ def glu(input: Tensor, dim: Dim = -1) -> Made:
     node="PreluKernelBackward0",
     kernel=lambda xp, x, w: xp.where(x > 0, x, x * w),
     vjp={
-        "input": lambda g, input, weight: F.where(input > 0, g, g * weight),
-        "weight": lambda g, input: F.where(input > 0, 0.0, g * input),
+        "input": Native(
+            "PreluKernelBackwardBackward0",
+            lambda g, input, weight: F.where(input > 0, g, g * weight),
+        ),
+        "weight": Native(
+            "PreluKernelBackwardBackward0", lambda g, input: F.where(input > 0, 0.0, g * input)
+        ),
     },
     takes="f",
     stub="prelu_cpu",

@@ -8,6 +8,7 @@ from engine import dtypes
 from engine.errors import DtypeError, TensorIndexError, TensorRuntimeError, TensorValueError
 from engine.kinds import INT_TO_FLOAT, composite, kernel, made, pointwise, working
 from engine.kinds.functional import functional
+from engine.kinds.native import Native
 from engine.kinds.reduction import check_takes
 from engine.ops.losses import MEAN, NONE, SUM, named_reduction, reduction_number
 from engine.registry import F, ops
@@ -65,13 +66,13 @@ def _nll(
 
 def _nll_slope(
     g: Tensor,
-    input_shape: tuple[int, ...],
-    input_dtype: Any,
+    input: Tensor,
     target: Tensor,
     weight: Tensor | None,
     reduction: int,
     ignore_index: int,
 ) -> Tensor:
+    input_shape, input_dtype = input.layout.shape, input.dtype
     axis = 1 if len(input_shape) > 1 else 0
     index = target.to(dtypes.int64)
     if axis == 0:
@@ -115,7 +116,9 @@ def _check_weight_dtype(weight: Tensor | None, input: Tensor) -> None:
         raise DtypeError(f"expected scalar type {input.dtype.title} but found {weight.dtype.title}")
 
 
-@kernel(name="nn.nll_loss", vjp={"input": _nll_slope}, **_INTERNAL)
+@kernel(
+    name="nn.nll_loss", vjp={"input": Native("NllLossBackwardBackward0", _nll_slope)}, **_INTERNAL
+)
 def nll_loss(
     input: Tensor,
     target: Tensor,
@@ -137,7 +140,7 @@ def nll_loss(
 @kernel(
     name="nn.nll_loss2d",
     node="NllLoss2DBackward0",
-    vjp={"input": _nll_slope},
+    vjp={"input": Native("NllLoss2DBackwardBackward0", _nll_slope)},
     example="nn.functional.nll_loss(zeros(1, 2, 1, 1), tensor([[[0]]]))",
     **_INTERNAL,
 )
