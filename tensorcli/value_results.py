@@ -112,12 +112,14 @@ class DtypesResult(Explanation):
 class RoundingStep:
     """One operation of a computation in low precision, all of its repetitions together.
 
+    `text` is how the program wrote it, `short` the same with its operands left out;
     `own` is its largest relative error on the operands it got, `total` its distance from the run
     in float64 relative to the largest value there, `gradient` the same of its value's gradient;
     `cause` the word for how its error arose.
     """
 
     text: str
+    short: str
     line: int
     column: int
     times: int

@@ -433,3 +433,39 @@ def test_wrong_calls(text: str, message: str) -> None:
     found = record(text, "error")
     assert found["type"] == "TypeError"
     assert found["message"].startswith(message)
+
+
+def test_functions_see_the_copies() -> None:
+    text = (
+        "w = tensor([0.1, 0.3])\nf = lambda x: (x * w).sum()\n"
+        "@no_grad()\ndef g(x):\n    return x @ w\n"
+        "x = ones(2)\nprecision(f(x) + g(x), bfloat16)"
+    )
+    found = run_of(text)
+    assert found["error"] is None
+    assert [step["text"] for step in found["steps"]][:4] == ["w", "x * w", "(x * w).sum()", "g(x)"]
+
+
+@pytest.mark.parametrize(
+    ("before", "used"),
+    [
+        ("o = torch.optim.SGD([w], lr=0.1)", "o.step()"),
+        ("o = iter([w, w])", "next(o)"),
+    ],
+)
+def test_what_a_rerun_would_change_is_left_alone(before: str, used: str) -> None:
+    text = f"w = ones(2, requires_grad=True)\n{before}\nprecision([{used}, w * 2][1], bfloat16)"
+    found = record(text, "error")
+    assert found["message"] == "precision() runs a computation on copies, and 'o' cannot be copied"
+
+
+def test_a_chain_with_effects_is_not_told() -> None:
+    text = "s = [3, 2]\nx = zeros(2, 3)\ny = x.view(s.pop(), 3)\nwhy(y)\nlen(s)"
+    assert record(text, "why")["steps"] == []
+    assert record(text, "value")["value"] == 1
+
+
+def test_long_operations_are_named_without_their_operands() -> None:
+    text = "a = ones(3)\nprecision(torch.softmax(a * 1.1 + a * 2.2, dim=-1).sum(0), float16)"
+    shorts = [step["short"] for step in run_of(text)["steps"]]
+    assert shorts[-2:] == ["torch.softmax(…, dim=-1)", "….sum(0)"]

@@ -111,7 +111,21 @@ def broadcast(failure: Failure, exc: Any) -> Reason:
         f"{rule}in dimension {dim} of the result, "
         f"{left} of {named(failure, i)} meets {right} of {named(failure, j)}"
     )
+    if failure.operation in COMPARING:
+        note = f"{note}; {failure.operation}() compares what is in the same place"
+        return Reason([note], failure.first(_as_other(failure, i, j)), lines)
     return Reason([note], failure.first(_broadcast_tries(failure, i, j)), lines)
+
+
+# Another dimension would make these run, and compare each element with every other.
+COMPARING = frozenset(
+    "mse_loss l1_loss smooth_l1_loss huber_loss allclose isclose kl_div poisson_nll_loss".split()
+)
+
+
+def _as_other(failure: Failure, i: int, j: int) -> Iterator[Fix | None]:
+    for number, other in ((j, i), (i, j)):
+        yield failure.with_parts({number: f"{{}}.view_as({failure.parts[other].text})"})
 
 
 def _size(shape: tuple[int, ...], dim: int, width: int) -> str:

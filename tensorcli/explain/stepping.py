@@ -31,6 +31,12 @@ if TYPE_CHECKING:
             `apply` may be called on others too, to see what they would give.
             """
 
+        def whole(
+            self, node: ast.AST, operands: Sequence[Any], apply: Callable[[Sequence[Any]], Any]
+        ) -> Any:
+            """The same for a function of the program that is not taken apart: it may have effects,
+            so `apply` is called once."""
+
         def source(self, node: ast.AST, value: Any) -> Any:
             """A value that no operation with operands gave; what is answered is used for it."""
 
@@ -46,7 +52,7 @@ class Stepper:
         source: Source,
         names: dict[Any, Any],
         watcher: Watcher,
-        definitions: dict[str, ast.FunctionDef] | None = None,
+        definitions: dict[str, list[ast.stmt]] | None = None,
     ) -> None:
         self.source = source
         self.names = names
@@ -66,11 +72,12 @@ class Stepper:
         if isinstance(node, ast.NamedExpr) and isinstance(node.target, ast.Name):
             self.names[node.target.id] = value = self.value(node.value)
             return value
+        own = None
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            function = self.names.get(node.func.id)
-            definition = self.definitions.get(node.func.id)
-            if definition is not None and type(function) is Function and _is_plain(node, function):
-                return self._call(function, definition, node)
+            own = self.names.get(node.func.id)
+            body = self.definitions.get(node.func.id)
+            if body is not None and type(own) is Function and _is_plain(node, own):
+                return self._call(own, body, node)
         parts = self._operands(node)
         if not parts:
             return self.watcher.source(node, self._whole(node))
@@ -78,6 +85,8 @@ class Stepper:
         apply = self._operation(node, parts)
         if isinstance(node, ast.List | ast.Tuple):
             return apply(values)
+        if type(own) is Function:
+            return self.watcher.whole(node, values, apply)
         return self.watcher.done(node, values, apply)
 
     def _operands(self, node: ast.expr) -> list[ast.expr]:
@@ -154,7 +163,7 @@ class Stepper:
         inner.id = " v"
         return bool(expression(test, self._context)(names))
 
-    def _call(self, function: Function, definition: ast.FunctionDef, node: ast.Call) -> Any:
+    def _call(self, function: Function, body: list[ast.stmt], node: ast.Call) -> Any:
         """A function of the program, its body told too."""
         args = tuple(self.value(a) for a in node.args)
         kwargs = {str(k.arg): self.value(k.value) for k in node.keywords}
@@ -165,7 +174,7 @@ class Stepper:
         meter = limits.meter()
         meter.enter_call()
         try:
-            inner.run(definition.body)
+            inner.run(body)
         finally:
             meter.leave_call()
         return inner.returned
@@ -185,6 +194,7 @@ class Stepper:
         if isinstance(node, ast.Expr):
             self.value(node.value)
         elif isinstance(node, ast.Assign):
+            self.definitions.update(_defined(node))
             value = self.value(node.value)
             for target in node.targets:
                 self._store(target, value)
@@ -204,8 +214,7 @@ class Stepper:
         elif isinstance(node, ast.Continue):
             return CONTINUE
         else:
-            if isinstance(node, ast.FunctionDef) and not node.decorator_list:
-                self.definitions[node.name] = node
+            self.definitions.update(_defined(node))
             self._run_whole(node)
         return NEXT
 
@@ -323,10 +332,16 @@ def marked(node: ast.AST, parts: Sequence[ast.expr], marks: Sequence[str]) -> An
     return rebuilt(node)
 
 
-def definitions_in(tree: ast.Module) -> dict[str, ast.FunctionDef]:
-    """The undecorated functions that a module defines at its top level."""
-    return {
-        node.name: node
-        for node in tree.body
-        if isinstance(node, ast.FunctionDef) and not node.decorator_list
-    }
+def definitions_in(tree: ast.Module) -> dict[str, list[ast.stmt]]:
+    """The bodies of the undecorated functions that a module defines at its top level, by name."""
+    return {name: body for node in tree.body for name, body in _defined(node).items()}
+
+
+def _defined(node: ast.stmt) -> dict[str, list[ast.stmt]]:
+    """The body of the function that a statement defines: `def f(x): …` or `f = lambda x: …`."""
+    if isinstance(node, ast.FunctionDef) and not node.decorator_list:
+        return {node.name: node.body}
+    if isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda):
+        result = ast.copy_location(ast.Return(node.value.body), node.value.body)
+        return {t.id: [result] for t in node.targets if isinstance(t, ast.Name)}
+    return {}

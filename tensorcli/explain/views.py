@@ -242,7 +242,7 @@ def _evaluated(
     root: ast.expr,
     links: list[ast.expr],
 ) -> tuple[ViewStep, ...]:
-    if any(
+    if not all(map(_is_pure, (*links, root))) or any(
         isinstance(names.get(n.id), Function)
         for link in (*links, root)
         for n in ast.walk(link)
@@ -284,6 +284,23 @@ def _evaluated(
     return tuple(steps) if same else ()
 
 
+# What arguments of a step may call.
+LOOKS = frozenset("size dim numel stride len int min max sum range tuple list".split())
+
+FRESH = frozenset(
+    "zeros ones empty full rand randn arange tensor linspace eye zeros_like ones_like".split()
+)
+
+
+def _is_pure(node: ast.expr) -> bool:
+    """Whether nothing in an expression has effects."""
+    return not any(
+        isinstance(n, ast.NamedExpr)
+        or (isinstance(n, ast.Call) and name_of_step(n) not in PURE | LOOKS | FRESH)
+        for n in ast.walk(node)
+    )
+
+
 def _source_value(
     tensor: Tensor,
     root: ast.expr,
@@ -295,19 +312,7 @@ def _source_value(
     if not isinstance(root, ast.Call) or not links:
         return None
     name = name_of_step(root)
-    fresh = {
-        "zeros",
-        "ones",
-        "empty",
-        "full",
-        "rand",
-        "randn",
-        "arange",
-        "tensor",
-        "linspace",
-        "eye",
-    }
-    if name not in fresh:
+    if name not in FRESH:
         return None
     from engine.registry import functions
 

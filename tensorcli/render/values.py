@@ -213,7 +213,7 @@ def _step_table(steps: list[found.RoundingStep], width: int) -> list[Line]:
     most = max(width - (54 if width >= WIDE else 25), 14)
     rows = [
         {
-            "operation": (_cut(visible(step.text), most), ""),
+            "operation": (_named(step, most), ""),
             "line": (str(step.line), "dim"),
             "times": (str(step.times), "dim"),
             "own error": (_relative(step.own), "bad" if step.own == worst and worst else ""),
@@ -234,6 +234,12 @@ def _step_table(steps: list[found.RoundingStep], width: int) -> list[Line]:
 
 WIDE = 60
 """From this many columns on the table of steps is whole."""
+
+
+def _named(step: found.RoundingStep, most: int) -> str:
+    """The operation as it is written, its operands left out where it is too long."""
+    text = visible(step.text)
+    return text if len(text) <= most else _cut(visible(step.short), most)
 
 
 def _cut(text: str, most: int) -> str:
