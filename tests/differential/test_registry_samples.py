@@ -112,7 +112,8 @@ DIFFERENCES = {
     "the error for a shape or dtype that makes no sense is another": """
         affine_grid_generator batch_norm cholesky conv1d conv2d conv3d embedding_bag grid_sampler_2d
         grid_sampler_3d group_norm histogram histogramdd kl_div linalg.cross linalg.tensorinv
-        linalg.tensorsolve nn.functional.embedding_bag nn.functional.kl_div
+        linalg.tensorsolve native_batch_norm native_group_norm nn.functional.embedding_bag
+        nn.functional.kl_div nn.functional.linear_cross_entropy
         nn.functional.multi_head_attention_forward nn.functional.rms_norm pixel_unshuffle rms_norm
     """,
     "what a failed factorisation leaves behind": """
