@@ -15,6 +15,8 @@ from engine.numeric_limits import finfo
 from engine.registry import functions
 from tensorcli.explain.bits import table
 from tensorcli.explain.merging import blocking
+from tensorcli.session import Session
+from tensorcli.settings import Settings
 from tests.in_memory import World
 from tests.json_schema import mistakes
 
@@ -259,6 +261,27 @@ def test_a_run_leaves_no_trace() -> None:
     world = World()
     assert world.run("eval", "--json", asked) == 0
     assert "heard" not in world.out
+
+
+def test_a_loop_that_converges_is_measured_as_a_whole() -> None:
+    text = (
+        "def f():\n    w = tensor([0.])\n    for i in range(60):\n"
+        "        w = w - 0.2 * (w - 3)\n    return w\nprecision(f(), bfloat16)"
+    )
+    steps = {step["text"]: step for step in run_of(text)["steps"]}
+    assert steps["w - 3"]["times"] == 60
+    assert 0 < steps["w - 3"]["total"] < 0.1
+
+
+def test_a_prompt_knows_what_was_typed_before() -> None:
+    session = Session(World().environment, Settings())
+    found: list[Any] = []
+    session.run("x = zeros(2, 3)\ndef f(a):\n    return (a @ x).sum() / 3", found.append)
+    session.run("y = x.t()", found.append)
+    session.run("why(y)", found.append)
+    assert [step.outcome for step in found[-1].steps] == ["source", "view"]
+    session.run("precision(f(x.t() + 1), bfloat16)", found.append)
+    assert [step.text for step in found[-1].runs[0].steps][-1] == "f(x.t() + 1)"
 
 
 def test_what_a_dtype_cannot_do_is_said() -> None:

@@ -43,15 +43,27 @@ LOOKS = frozenset("backward item tolist numpy size dim numel retain_grad require
 class Step:
     """What is known of one operation so far, all of its repetitions together."""
 
-    __slots__ = ("cause", "gradient", "node", "own", "times", "total")
+    __slots__ = ("cause", "error", "gradient", "largest", "node", "own", "times")
 
     def __init__(self, node: ast.AST) -> None:
         self.node = node
         self.times = 0
         self.own = 0.0
-        self.total = 0.0
+        self.error = 0.0
+        self.largest = 0.0
         self.gradient: float | None = None
         self.cause: Cause | None = None
+
+    def far(self, rounded: Any, reference: Any) -> None:
+        """Note how far a value is from that of the run in float64."""
+        error, largest = _distance(rounded, reference)
+        self.error, self.largest = max(self.error, error), max(self.largest, largest)
+
+    @property
+    def total(self) -> float:
+        """The largest error relative to the largest value, over all repetitions: a loop that
+        converges to zero has values there that no error is small against."""
+        return _ratio(self.error, self.largest)
 
 
 class Exact:
@@ -109,7 +121,7 @@ class Low:
             step = self._step(node)
             step.times += 1
             step.own = max(step.own, own_error(rounded, exact))
-            step.total = max(step.total, total_error(rounded, exact))
+            step.far(rounded, exact)
             step.cause = cause_of("to", [exact], exact, rounded, None, low.dtype.name, 1)
         return low
 
@@ -148,7 +160,7 @@ class Low:
         retain(self.retained, node, value)
         rounded, reference = doubles(value), self._reference(step)
         if reference is not None and reference.shape == rounded.shape:
-            step.total = max(step.total, total_error(rounded, reference))
+            step.far(rounded, reference)
             step.own = max(step.own, own_error(rounded, reference))
             step.cause = cause_of("", [], reference, rounded, None, value.dtype.name, 1)
         return value
@@ -171,7 +183,7 @@ class Low:
             return
         reference = self._reference(step)
         if reference is not None and reference.shape == rounded.shape:
-            step.total = max(step.total, total_error(rounded, reference))
+            step.far(rounded, reference)
         else:
             reference = None
         exact = rounded if name in CASTS else _in_double(operands, apply)
@@ -267,14 +279,22 @@ def widened(value: Any, dtype: DType) -> Any:
 
 def total_error(rounded: Any, exact: Any) -> float:
     """The largest difference, relative to the largest value; inf where one is not finite."""
+    return _ratio(*_distance(rounded, exact))
+
+
+def _ratio(error: float, largest: float) -> float:
+    return error / largest if largest else (0.0 if error == 0.0 else float("inf"))
+
+
+def _distance(rounded: Any, exact: Any) -> tuple[float, float]:
+    """The largest difference and the largest value, of what is finite in float64."""
     finite = np.isfinite(exact)
     if not finite.any():
-        return 0.0
-    if not np.isfinite(rounded[finite]).all():
-        return float("inf")
+        return 0.0, 0.0
     largest = float(np.abs(exact[finite]).max())
-    error = float(np.abs(rounded[finite] - exact[finite]).max())
-    return error / largest if largest else (0.0 if error == 0.0 else float("inf"))
+    if not np.isfinite(rounded[finite]).all():
+        return float("inf"), largest
+    return float(np.abs(rounded[finite] - exact[finite]).max()), largest
 
 
 def own_error(rounded: Any, exact: Any) -> float:

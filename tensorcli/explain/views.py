@@ -17,6 +17,7 @@ from tensorcli.explain.names import sharing
 from tensorcli.explain.stepping import marked
 from tensorcli.language.compiling import Context, expression
 from tensorcli.language.functions import Function
+from tensorcli.language.limits import LimitReached
 from tensorcli.language.running import now
 from tensorcli.language.source import Source
 from tensorcli.value_results import ViewStep, WhyResult
@@ -137,7 +138,7 @@ def chain(
         return ()
     try:
         return _evaluated(tensor, names, source, root, links)
-    except Exception:  # what cannot be done again is not told
+    except (Exception, LimitReached):  # what cannot be done again is not told
         return ()
 
 
