@@ -76,7 +76,7 @@ def pointwise(
     operands, "inner" not at all, "always": PyTorch computes the op with a
     number of its own, "contiguous": none count; or a function of the operands gives one of
     these. ``lacks(*operands)`` holds where PyTorch has no kernel;
-    ``refuse_inplace(x)`` raises for a destination that the in-place twin refuses.
+    ``refuse_inplace(*operands)`` raises where only the in-place twin refuses.
     ``exact_last``: a last operand that is a number (or 0-d) is not rounded to a low-precision
     dtype first.
     """

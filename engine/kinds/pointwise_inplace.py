@@ -48,7 +48,7 @@ def inplace_function(rule: Rule) -> Any:
             isinstance(v, Tensor) and tape.requires_grad(v) for v in values[:count]
         )
         if rule.refuse_inplace is not None:
-            rule.refuse_inplace(x)
+            rule.refuse_inplace(*operands)
         keep = rule.recorder if recorded else None
         tape.check_inplace(x, recorded)
         before = values if keep is None else keep.before_write(values)

@@ -77,6 +77,11 @@ def _range_dtype(*numbers: Any) -> DType:
 def _arange(start: Any, end: Any, step: Any, dtype: DType) -> Made:
     if dtype.is_complex or dtype.is_bool:
         raise DtypeNotImplementedError(f"\"arange_cpu\" not implemented for '{dtype.title}'")
+    if dtype is dtypes.int64:
+        # For this dtype alone PyTorch cuts the bounds before it counts.
+        if step and not _cut(step):
+            raise TensorValueError("step must be nonzero")
+        start, end, step = (_cut(n) for n in (start, end, step))
     count = _count("arange", start, end, step, dtype)
     if dtype.is_integral:
         first, by = int(start), int(step)
@@ -92,6 +97,11 @@ def _arange(start: Any, end: Any, step: Any, dtype: DType) -> Made:
 
     check_sizes((count,), dtype)
     return made(dtype, (count,), run)
+
+
+def _cut(number: Any) -> Any:
+    finite = number.__class__ is float and abs(number) < math.inf
+    return int(number) if finite else number
 
 
 def _integers(xp: Any, first: int, by: int, count: int) -> Any:

@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.dtypes import BOOL, COMPLEX, DType, promote
+from engine.dtypes import BOOL, COMPLEX, FLOAT, DType, complex64, promote
 from engine.errors import (
+    DtypeError,
     DtypeNotImplementedError,
     TensorNotImplementedError,
     TensorRuntimeError,
     TensorTypeError,
 )
 from engine.kinds import DEFAULT, pointwise
+from engine.modes import state
 from engine.registry import F, ops
 from engine.tensor import Tensor
 
@@ -147,6 +149,28 @@ def _check_bound(value: Any, compute: DType) -> None:
         )
 
 
+_TYPE_NAMES = {
+    "bool": "bool",
+    "uint8": "unsigned char",
+    "int8": "signed char",
+    "int16": "short int",
+    "int32": "int",
+    "int64": "long int",
+}
+
+
+def _refuse_into(input: Tensor, *bounds: Any) -> None:
+    """Refuse to store float results among integers, in the words of PyTorch's clamp."""
+    kinds = {type(b) for b in bounds}
+    found = COMPLEX if complex in kinds else FLOAT if float in kinds else BOOL
+    if found > input.dtype.category and input.dtype.name in _TYPE_NAMES:
+        common = state.default_dtype if found == FLOAT else complex64
+        raise DtypeError(
+            f"result type {common.title} can't be cast to the desired output type "
+            f"{_TYPE_NAMES[input.dtype.name]}"
+        )
+
+
 def _one_bound(input: Any, min: Any, max: Any) -> Any:
     if min is None and max is None:
         raise TensorRuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
@@ -230,6 +254,7 @@ def _between(xp: Any, x: Any, low: Any, high: Any) -> Any:
     refuse=_check_bounds("clamp"),
     number_strides="inner",
     check_number=_check_bound,
+    refuse_inplace=_refuse_into,
     vjp={
         "input": lambda g, input, min, max: _keep((input >= min) & (input <= max), g),
         "min": lambda g, input, min, max: _keep((input < min) & (max > min), g),
@@ -254,6 +279,7 @@ def clamp(input: Tensor, min: Operand | None = None, max: Operand | None = None)
     refuse=_check_bounds("clamp"),
     number_strides="inner",
     check_number=_check_bound,
+    refuse_inplace=_refuse_into,
     vjp={
         "input": lambda g, input, min: _keep(input >= min, g),
         "min": lambda g, input, min: _keep(input < min, g),
@@ -275,6 +301,7 @@ def clamp_low(input: Tensor, min: Operand) -> Tensor:
     refuse=_check_bounds("clamp"),
     number_strides="inner",
     check_number=_check_bound,
+    refuse_inplace=_refuse_into,
     vjp={
         "input": lambda g, input, max: _keep(input <= max, g),
         "max": lambda g, input, max: _keep(input > max, g),
@@ -296,6 +323,7 @@ def clamp_high(input: Tensor, max: Operand) -> Tensor:
     refuse=_check_bounds("clamp_min"),
     number_strides="inner",
     check_number=_check_bound,
+    refuse_inplace=_refuse_into,
     vjp={
         "input": lambda g, input, min: _keep(input >= min, g),
         "min": lambda g, input, min: _keep(input < min, g),
@@ -314,6 +342,7 @@ def clamp_min(input: Tensor, min: Operand) -> Tensor:
     refuse=_check_bounds("clamp_max"),
     number_strides="inner",
     check_number=_check_bound,
+    refuse_inplace=_refuse_into,
     vjp={
         "input": lambda g, input, max: _keep(input <= max, g),
         "max": lambda g, input, max: _keep(input > max, g),
