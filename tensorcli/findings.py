@@ -164,7 +164,10 @@ class Operand:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where the first NaN or infinity came from: the expression, its element, and why."""
+    """Where the first NaN or infinity came from: the expression, its element, and why.
+
+    `fix` is the statement in other words, with which the program was run without it.
+    """
 
     what: str
     phase: str
@@ -177,6 +180,7 @@ class Origin:
     operands: tuple[Operand, ...]
     reason: str
     cure: str | None
+    fix: str | None = None
 
 
 @dataclass(slots=True)

@@ -258,6 +258,28 @@ def test_a_nan_of_the_backward_pass() -> None:
     assert "where() gives the branch that it does not take gradient 0" in origin["reason"]
 
 
+def test_a_fix_that_was_tried() -> None:
+    [origin] = record(f"{WHERE}trace_nan(x.grad)", "provenance")["origins"]
+    fixed = "y = where(x > 0, torch.where(x > 0, x, 1.0).log(), 0.)"
+    assert origin["fix"] == fixed
+    assert record(WHERE.replace("y = where(x > 0, x.log(), 0.)", fixed) + "x.grad", "tensor")[
+        "data"
+    ] == [0, 0.25]
+    found = record("x = tensor([0., -200.])\ny = x.softmax(0).log()\ntrace_nan(y)", "provenance")
+    assert found["origins"][0]["fix"] == "y = x.log_softmax(0)"
+    found = record("x = zeros(2)\ny = x / x\ntrace_nan(y)", "provenance")
+    assert found["origins"][0]["fix"] is None
+
+
+def test_each_leaf_has_its_own_origin() -> None:
+    text = (
+        f"{WHERE}z = tensor([0., 4.], requires_grad=True)\nm = z > 0\na = z.sqrt()\n"
+        "where(m, a, zeros(2)).sum().backward()\ntrace_nan(z.grad)"
+    )
+    [origin] = record(text, "provenance")["origins"]
+    assert (origin["operation"], origin["line"]) == ("SqrtBackward0", 6)
+
+
 def test_a_nan_that_an_optimiser_step_brought() -> None:
     text = (
         "w = tensor([1., 2.], requires_grad=True)\nopt = torch.optim.SGD([w], lr=0.1)\n"

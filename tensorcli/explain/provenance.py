@@ -7,6 +7,7 @@ step of a backward pass) that made it out of others.
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 import numpy as np
 
@@ -51,8 +52,18 @@ def explain(
             origins, path = watcher.trace(watcher.value, "NaN" if nan else "Inf")
             if not origins:
                 note = "run once more, the program does not give it again"
+            else:
+                origins = (*origins[:-1], _with_fix(origins[-1], argument, replay))
         path = tuple(step for step in path if step.text != argument.text)
     return ProvenanceResult(line, argument.text, nan, inf, tensor.layout.numel, origins, path, note)
+
+
+def _with_fix(origin: Origin, argument: Argument, replay: Replay) -> Origin:
+    """The origin with a rewrite that was tried, where one is known."""
+    from tensorcli.explain import safe_branch
+
+    name = origin.operation if origin.phase == "backward" else origin.operation.capitalize()
+    return replace(origin, fix=safe_branch.fix(name, origin.line, argument, replay))
 
 
 def explain_run(replay: Replay) -> ProvenanceResult | None:
@@ -149,6 +160,8 @@ class Tracer(again.Upto):
         self.open: list[tuple[bool, list[Input]]] = [(False, [])]
         self.first_nan: Event | None = None
         self.born_backward: Origin | None = None
+        # What brought a value that is not finite to a node or a leaf, by its identity.
+        self.brought: dict[int, Origin] = {}
         self.senders: dict[int, Any] = {}
         self.source: Source | None = None
         self.statements: list[Place] = []
@@ -232,18 +245,25 @@ class Tracer(again.Upto):
         for target in node.next:
             if target is not None:
                 self.senders[id(target)] = node
-        if self.born_backward is not None:
+        sent = [
+            (target, gradient, *counts(gradient))
+            for target, gradient in zip(node.next, gradients, strict=False)
+            if target is not None and gradient is not None
+        ]
+        bad = [one for one in sent if one[2] or one[3]]
+        if not bad:
             return
         incoming = [part for part in g if part is not None] if isinstance(g, list) else [g]
-        for what, at in (("NaN", 0), ("Inf", 1)):
-            if any(counts(part)[at] for part in incoming):
-                return
-            for number, gradient in enumerate(gradients):
-                if gradient is not None and counts(gradient)[at]:
-                    self.born_backward = self._born(node, incoming[0], gradient, what, number)
-                    return
+        origin = self.brought.get(id(node))
+        if origin is None or not any(any(counts(part)) for part in incoming):
+            _, gradient, nan, _ = bad[0]
+            origin = self._born(node, incoming[0], gradient, "NaN" if nan else "Inf")
+            if self.born_backward is None:
+                self.born_backward = origin
+        for target, *_ in bad:
+            self.brought[id(target)] = origin
 
-    def _born(self, node: Any, g: Tensor, gradient: Tensor, what: str, number: int) -> Origin:
+    def _born(self, node: Any, g: Tensor, gradient: Tensor, what: str) -> Origin:
         array = np.asarray(gradient.array)
         bad = np.isnan(array) if what == "NaN" else np.isinf(array)
         index = tuple(int(i) for i in np.argwhere(bad)[0])
@@ -321,10 +341,15 @@ class Tracer(again.Upto):
             return None
         name = operation(event.node)
         if name == "grad":
+            for one in event.inputs:
+                if id(one.value) in self.brought:
+                    return self.brought[id(one.value)]
             return self.born_backward
         ag = event.value.ag
         brought = ag is not None and ag.grad is not None and any(counts(ag.grad))
-        return self.born_backward if brought and name in ("step", "backward", "") else None
+        if not brought or name not in ("step", "backward", ""):
+            return None
+        return self.brought.get(id(event.value), self.born_backward)
 
     def _origin(self, event: Event, what: str) -> Origin:
         array = np.asarray(event.value.array)

@@ -132,6 +132,9 @@ def gradient_lines(result: results.GradientsResult, width: int) -> list[Line]:
     for row in result.rows:
         if row.reason is not None:
             lines += hanging((f"{row.name}  ", "name"), f"None: {row.reason}", width, "dim")
+        elif row.gradient is not None and (row.gradient.nan or row.gradient.inf):
+            words = f"trace_nan({row.name}.grad) says where it was born"
+            lines += hanging((f"{row.name}  ", "name"), words, width, "dim")
     return lines
 
 

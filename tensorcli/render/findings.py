@@ -210,6 +210,9 @@ def _origin(origin: findings.Origin, width: int) -> list[Line]:
     lines += hanging(("reason    ", "head"), origin.reason, width)
     if origin.cure is not None:
         lines += hanging(("cure      ", "head"), visible(origin.cure), width, "fix")
+    if origin.fix is not None:
+        fix = f"{visible(origin.fix)}  (tried: it is gone)"
+        lines += hanging(("fix       ", "head"), fix, width, "fix")
     return lines
 
 
