@@ -50,6 +50,10 @@ class Watcher:
     def after(self, place: Place, frame: Any) -> None:
         pass
 
+    def forgives(self, place: Place, exc: Exception) -> bool:
+        """Whether the run goes on after a statement that failed."""
+        return False
+
     def begin(self) -> None:
         """The rerun starts; the modes are as in a fresh session."""
 
@@ -160,6 +164,10 @@ def _trace(watcher: Watcher, number: int, source: Source) -> Any:
             watcher.before(place, frame)
             try:
                 return action(frame)
+            except Exception as exc:
+                if not watcher.forgives(place, exc):
+                    raise
+                return None
             finally:
                 watcher.after(place, frame)
 

@@ -231,8 +231,10 @@ def checked_lines(result: findings.CheckResult, width: int) -> list[Line]:
         text = visible(row.text) if row.line != last else ""
         last = row.line
         made = _made(row)
-        if cells(text) > column:
+        if cells(text) > column or not made[0][0]:
             lines.append([(number_text, "dim"), (text, "")])
+            if not made[0][0]:
+                continue
             number_text, text = " " * (digits + 2), ""
         space = " " * (column - cells(text) + 2)
         indent = digits + 4 + column
