@@ -29,6 +29,9 @@ class EngineError(Exception):
 
     code = "error"
 
+    def __repr__(self) -> str:
+        return f"{public_type(self)}({str(self)!r})"
+
 
 class TensorRuntimeError(EngineError, RuntimeError):
     """PyTorch raises RuntimeError here."""
@@ -266,10 +269,13 @@ class GradcheckError(TensorRuntimeError):
 
 def public_type(error: BaseException) -> str:
     """The name of the exception class that PyTorch's user would see."""
-    if isinstance(error, (LinAlgError, GradcheckError)):
-        return type(error).__name__
-    if isinstance(error, EngineError):
+    return public_class(error).__name__
+
+
+def public_class(error: BaseException) -> type[BaseException]:
+    """The exception class that PyTorch's user would see."""
+    if isinstance(error, EngineError) and not isinstance(error, (LinAlgError, GradcheckError)):
         for base in _PUBLIC:
             if isinstance(error, base):
-                return base.__name__
-    return type(error).__name__
+                return base
+    return type(error)

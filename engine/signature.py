@@ -25,6 +25,9 @@ REQUIRED: Any = object()
 _ALIASES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "x1": "input", "x2": "other"}
 
 
+_TENSORS = ("Tensor", "Layout", "Operand", "Any")
+
+
 class Parameter:
     """One parameter of an operation."""
 
@@ -44,14 +47,29 @@ class Parameter:
 class ArgumentError(TensorTypeError):
     """Arguments that do not fit an operation's parameters.
 
-    ``parameter`` is the one concerned, where there is one.
+    ``parameter`` is the one concerned, where there is one. ``as_method`` is the sentence where the
+    call was a method's, which counts arguments without the tensor; empty where it is the same.
     """
 
     code = "argument"
 
-    def __init__(self, message: str, parameter: str | None = None):
+    def __init__(self, message: str, parameter: str | None = None, as_method: str = ""):
         self.parameter = parameter
+        self.as_method = as_method
         super().__init__(message)
+
+
+def _unchanged(error: ArgumentError, *call: Any) -> ArgumentError:
+    return error
+
+
+_reworded: Callable[..., ArgumentError] = _unchanged
+
+
+def use_rewording(reworded: Callable[..., ArgumentError]) -> None:
+    """Have complaints of ``bind`` go through ``reworded(error, name, args, kwargs)``."""
+    global _reworded
+    _reworded = reworded
 
 
 def parameters_of(body: Callable[..., Any]) -> tuple[Parameter, ...]:
@@ -81,45 +99,61 @@ def bind(
     name: str, parameters: tuple[Parameter, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> list[Any]:
     """Values for ``parameters``, converted; raises ArgumentError with PyTorch's sentence."""
-    positional = [p for p in parameters if not p.keyword_only]
-    if len(args) > len(positional) or (
-        args and positional and positional[-1].spread and len(args) == len(positional)
-    ):
-        args = _gather_spread(name, positional, args)
-    values: list[Any] = []
-    used = 0
-    for at, p in enumerate(parameters):
-        if not p.keyword_only and at < len(args):
-            if kwargs and p.name in kwargs:
-                raise ArgumentError(f"{name}() got multiple values for argument '{p.name}'", p.name)
-            value, position = args[at], at + 1
-        else:
-            position = 0
-            value = kwargs.get(p.name, REQUIRED) if kwargs else REQUIRED
-            if value is REQUIRED and kwargs:
-                value = _by_alias(p.name, kwargs)
-            if value is REQUIRED:
-                if p.default is REQUIRED:
-                    raise _missing(name, parameters, at, len(args), kwargs)
-                values.append(p.default)
+    try:
+        positional = [p for p in parameters if not p.keyword_only]
+        if len(args) > len(positional) or (
+            args and positional and positional[-1].spread and len(args) == len(positional)
+        ):
+            args = _gather_spread(name, parameters, positional, args)
+        values: list[Any] = []
+        used = 0
+        for at, p in enumerate(parameters):
+            if not p.keyword_only and at < len(args):
+                if kwargs and p.name in kwargs:
+                    raise ArgumentError(
+                        f"{name}() got multiple values for argument '{p.name}'", p.name
+                    )
+                value, position = args[at], at + 1
+            else:
+                position = 0
+                value = kwargs.get(p.name, REQUIRED) if kwargs else REQUIRED
+                if value is REQUIRED and kwargs:
+                    value = _by_alias(p.name, kwargs)
+                if value is REQUIRED:
+                    if p.default is REQUIRED:
+                        raise _missing(name, parameters, at, len(args), kwargs)
+                    values.append(p.default)
+                    continue
+                used += 1
+            if value is None and p.optional:
+                values.append(None)
                 continue
-            used += 1
-        if value is None and p.optional:
-            values.append(None)
-            continue
-        if p.convert is not None:
-            value = p.convert(value, name, p, position)
-        values.append(value)
-    if used != len(kwargs):
-        known = {p.name for p in parameters}
-        for key in kwargs:
-            if key not in known and _ALIASES.get(key) not in known:
-                raise ArgumentError(f"{name}() got an unexpected keyword argument '{key}'", key)
-    return values
+            if p.convert is not None:
+                value = p.convert(value, name, p, position)
+            values.append(value)
+        if used != len(kwargs):
+            known = {p.name for p in parameters}
+            for key in kwargs:
+                if key not in known and _ALIASES.get(key) not in known:
+                    raise ArgumentError(
+                        f"{name}() got an unexpected keyword argument '{key}'",
+                        key,
+                        f"TensorBase.{name}() takes no keyword arguments"
+                        if len(parameters) == 1
+                        else "",
+                    )
+        return values
+    except ArgumentError as error:
+        if not parameters or parameters[0].keyword_only or parameters[0].kind not in _TENSORS:
+            error.as_method = ""  # the tensor was not among these arguments
+        raise _reworded(error, name, args, kwargs) from None
 
 
 def _gather_spread(
-    name: str, positional: list[Parameter], args: tuple[Any, ...]
+    name: str,
+    parameters: tuple[Parameter, ...],
+    positional: list[Parameter],
+    args: tuple[Any, ...],
 ) -> tuple[Any, ...]:
     last = len(positional) - 1
     if positional and positional[-1].spread:
@@ -128,11 +162,19 @@ def _gather_spread(
             return args
         return (*head, tail)
     least = sum(p.default is REQUIRED for p in positional)
-    most = len(positional)
+    most, given = len(positional), len(args)
+    if len(parameters) == 1:
+        method = f"TensorBase.{name}() takes no arguments ({given - 1} given)"
+    else:
+        method = f"{name}() {_takes(max(least - 1, 0), most - 1, given - 1)}"
+    raise ArgumentError(f"{name}() {_takes(least, most, given)}", None, method)
+
+
+def _takes(least: int, most: int, given: int) -> str:
     takes = f"{most} positional argument{'s' if most != 1 else ''}"
     if least != most:
         takes = f"from {least} to {most} positional arguments"
-    raise ArgumentError(f"{name}() takes {takes} but {len(args)} were given")
+    return f"takes {takes} but {given} {'was' if given == 1 else 'were'} given"
 
 
 def _by_alias(name: str, kwargs: dict[str, Any]) -> Any:
@@ -152,7 +194,8 @@ def _missing(
     ]
     listed = ", ".join(f'"{n}"' for n in names)
     return ArgumentError(
-        f"{name}() missing {len(names)} required positional arguments: {listed}",
+        f"{name}() missing {len(names)} required positional argument"
+        f"{'s' if len(names) == 1 else ''}: {listed}",  # PyTorch's plural is the wrong way round
         parameters[at].name,
     )
 
@@ -168,9 +211,16 @@ def type_name(value: Any) -> str:
 
 def wrong(name: str, p: Parameter, position: int, wanted: str, value: Any) -> ArgumentError:
     """The sentence for an argument of the wrong type."""
+    return _at_position(name, p, position, f"must be {wanted}, not {type_name(value)}")
+
+
+def _at_position(name: str, p: Parameter, position: int, complaint: str) -> ArgumentError:
+    start = f"{name}(): argument '{p.name}'"
     where = f" (position {position})" if position else ""
     return ArgumentError(
-        f"{name}(): argument '{p.name}'{where} must be {wanted}, not {type_name(value)}", p.name
+        f"{start}{where} {complaint}",
+        p.name,
+        f"{start} (position {position - 1}) {complaint}" if position > 1 else "",
     )
 
 
@@ -255,11 +305,12 @@ def _converted_ints(value: Any, at: int, name: str, p: Parameter, position: int)
     for i, item in enumerate(value):
         if not _is_int(item):
             if i == 0:
-                raise ArgumentError(
-                    f"{name}(): argument '{p.name}'{f' (position {position})' if position else ''}"
-                    f" must be tuple of ints, but found element of type {type_name(item)} at "
+                raise _at_position(
+                    name,
+                    p,
+                    position,
+                    f"must be tuple of ints, but found element of type {type_name(item)} at "
                     f"pos {i}",
-                    p.name,
                 )
             raise ArgumentError(
                 f"{name}(): argument '{p.name}' failed to unpack the object at pos {i + 1} with "

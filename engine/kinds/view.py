@@ -184,7 +184,7 @@ def _build(
     otherwise: Callable[..., Tensor] | None,
 ) -> Any:
     body = op.body
-    name = op.name
+    name = op.spoken or op.name
     ps = parameters(op)
     count = len(ps)
     generic = _generic_gradient(op)

@@ -189,7 +189,7 @@ def fill_(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     if len(args) + len(kwargs) != 1:
         raise no_overload("fill_", args, kwargs, _FILL_TEXTS)
     candidates = [_in_place(name) for name in ("_fill_tensor", "_fill_number")]
-    found: Tensor = first_that_binds("fill_", candidates, (x, *args), kwargs, _FILL_TEXTS)
+    found: Tensor = first_that_binds("fill_", candidates, (x, *args), kwargs, _FILL_FUNCTION_TEXTS)
     return found
 
 
@@ -213,7 +213,9 @@ def _filled_in_place(x: Tensor, value: Any) -> Tensor:
     elif isinstance(value, (int, float, complex)):
         stored = scalars.element(value, x.dtype)
     else:
-        return first_that_binds("fill_", [_in_place("_fill_number")], (x, value), {}, _FILL_TEXTS)
+        return first_that_binds(
+            "fill_", [_in_place("_fill_number")], (x, value), {}, _FILL_FUNCTION_TEXTS
+        )
     tape.check_inplace(x, False)
     if x.array is not None:
         x.array[...] = stored

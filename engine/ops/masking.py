@@ -50,6 +50,9 @@ def _where(condition: Tensor, input: Operand, other: Operand) -> Tensor:
     """``input`` where the condition holds, else ``other``."""
 
 
+_WHERE_METHOD = ("(Tensor condition, Tensor other)", "(Tensor condition, Number other)")
+
+
 def _choose(condition: Any, input: Any, other: Any, out: Any) -> Any:
     if condition.dtype not in (dtypes.bool_, dtypes.uint8):
         raise DtypeError(
@@ -75,10 +78,14 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
 
 
 @method("where")
-def where_method(x: Tensor, condition: Any, other: Any) -> Any:
+def where_method(x: Tensor, *args: Any, **kwargs: Any) -> Any:
     """The tensor where ``condition`` holds, else ``other``."""
-    if not isinstance(condition, Tensor):
-        raise no_overload("where", (condition, other), {}, _WHERE)
+    named = {"condition": 0, "other": 1}
+    if len(args) + len(kwargs) != 2 or any(named.get(k, -1) < len(args) for k in kwargs):
+        raise no_overload("where", args, kwargs, _WHERE_METHOD)
+    condition, other = (*args, *(kwargs[k] for k in named if k in kwargs))
+    if not isinstance(condition, Tensor) or not isinstance(other, (Tensor, int, float, complex)):
+        raise no_overload("where", args, kwargs, _WHERE_METHOD)
     return _choose(condition, x, other, None)
 
 
@@ -208,6 +215,7 @@ def _fill_sum(g: Tensor, mask: Tensor) -> Tensor:
     method=False,
     out=False,
     node="MaskedFillBackward0",
+    spoken="masked_fill",
 )
 def _masked_fill_number(input: Tensor, mask: Tensor, value: Scalar) -> Made:
     """A number where the mask holds."""
@@ -222,6 +230,7 @@ def _masked_fill_number(input: Tensor, mask: Tensor, value: Scalar) -> Made:
     method=False,
     out=False,
     node="MaskedFillBackward1",
+    spoken="masked_fill",
     example="masked_fill(tensor([1., 2.]), tensor([True, False]), tensor(0.))",
 )
 def _masked_fill_tensor(input: Tensor, mask: Tensor, value: Tensor) -> Made:

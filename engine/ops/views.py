@@ -94,6 +94,7 @@ def _squeeze(name: str, node: str, example: str) -> Callable[[Any], Any]:
         method=False,
         name=name,
         node=node,
+        spoken="squeeze",
         example=example,
     )
 

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 # arguments). The engine enters its own types as their modules are loaded.
 _NONE: Mapping[str, Any] = {}
 
+# Type -> what puts a complaint about a method's arguments in the words of methods: called with the
+# TypeError, the method's name, its function and the number of positional arguments.
+COMPLAINTS: dict[type, Callable[[TypeError, str, Any, int], None]] = {}
+
 
 class Method:
     """A method taken from its object without a call: `f = x.add`."""

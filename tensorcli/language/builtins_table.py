@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from engine.errors import public_class
 from engine.exposed import TYPES
 from tensorcli.language import costs
 from tensorcli.language.costs import bounded, list_of
@@ -227,6 +228,8 @@ def type_(*args: Any, **kwargs: Any) -> type:
     if len(args) != 1 or kwargs:
         raise TypeError("type() takes 1 argument")
     kind = type(args[0])
+    if issubclass(kind, BaseException):
+        return public_class(args[0])
     return TYPES[kind](args[0]) if kind in TYPES else kind
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
-from tensorcli.language.attributes import METHODS, attribute, inherited, type_name
+from tensorcli.language.attributes import COMPLAINTS, METHODS, attribute, inherited, type_name
 from tensorcli.language.compiling import (
     GLOBALS,
     Context,
@@ -270,6 +270,12 @@ def find_method(value: Any, key: str) -> Any:
     return inherited(METHODS, type(value)).get(key)
 
 
+def reword(exc: Exception, key: str, method: Any, value: Any, given: int) -> None:
+    """Let a complaint about the arguments of a method count them as methods do."""
+    if isinstance(exc, TypeError) and type(value) in COMPLAINTS:
+        COMPLAINTS[type(value)](exc, key, method, given)
+
+
 def short_method_call(node: ast.Call, function: ast.Attribute, context: Context) -> Value:
     """A method call with up to two positional arguments."""
     target = expression(function.value, context)
@@ -312,6 +318,7 @@ def short_method_call(node: ast.Call, function: ast.Attribute, context: Context)
             try:
                 return method(value)
             except Exception as exc:
+                reword(exc, key, method, value, 0)
                 attach(exc, source, node, nodes, (value,))
                 raise
 
@@ -335,6 +342,7 @@ def short_method_call(node: ast.Call, function: ast.Attribute, context: Context)
             try:
                 return method(value, a)
             except Exception as exc:
+                reword(exc, key, method, value, 1)
                 attach(exc, source, node, nodes, (value, a))
                 raise
 
@@ -357,6 +365,7 @@ def short_method_call(node: ast.Call, function: ast.Attribute, context: Context)
         try:
             return method(value, a, b)
         except Exception as exc:
+            reword(exc, key, method, value, 2)
             attach(exc, source, node, nodes, (value, a, b))
             raise
 
@@ -385,6 +394,7 @@ def method_call(node: ast.Call, function: ast.Attribute, context: Context) -> Va
             return call(called, args, kwargs)
         except Exception as exc:
             if method is not None:
+                reword(exc, key, method, value, len(args))
                 operands = (function.value, *nodes) if nodes else ()
                 attach(exc, source, node, operands, (value, *args, *kwargs.values()))
             else:

@@ -59,6 +59,12 @@ def _make_numpy() -> namespaces.Namespace:
     return namespaces.Namespace("numpy", numpy_table.NUMPY)
 
 
+def _reword(error: TypeError, name: str, method: Any, given: int) -> None:
+    from engine.method_complaints import reword  # imported when a call has failed
+
+    reword(error, name, method, given)
+
+
 # Modules that are there without an import, as the tutorials' first lines would have it.
 ALWAYS_THERE = {"torch": "torch", "F": "torch.nn.functional", "np": "numpy", "math": "math"}
 
@@ -93,6 +99,7 @@ def install() -> None:
     attributes.METHODS[Tensor] = registry.methods
     attributes.ATTRIBUTES[Tensor] = registry.attributes
     attributes.SETTERS[Tensor] = registry.setters
+    attributes.COMPLAINTS[Tensor] = _reword
     operators.SAFE.update((Tensor, DType))
     namespaces.register("math", lambda: namespaces.Namespace("math", math_table.MATH))
     namespaces.register("numpy", _make_numpy)
