@@ -47,6 +47,15 @@ CHAINS = [
     ("x = zeros(2, 3)\nwhy(x.t().reshape(6))", "copy", None, ["source", "view", "copy"]),
     ("x = zeros(2, 3)\nwhy(x.reshape(6))", "view", "x", ["source", "view"]),
     ("x = zeros(2, 3)\nwhy(x.contiguous())", "own", None, ["source", "same"]),
+    ("x = zeros(2, 3)\nwhy(x.detach())", "view", "x", ["source", "view"]),
+    ("x = zeros(2, 3)\nwhy(x.data)", "view", "x", ["source", "view"]),
+    ("x = zeros(2, 3).t()\nwhy(x[0])", "view", "x", ["source", "view"]),
+    (
+        "x = zeros(2, 3)\nwhy(x.t()[0].clone().view(1, 2))",
+        "view",
+        "a temporary",
+        ["source", "view", "view", "copy", "view"],
+    ),
     ("x = zeros(2, 3)\nwhy(x[:, 1])", "view", "x", ["source", "view"]),
     ("x = zeros(2, 3)\nwhy(x[[0, 1]])", "copy", None, ["source", "copy"]),
     ("x = zeros(2, 3)\nm = x == 0\nwhy(x[m])", "copy", None, ["source", "copy"]),
@@ -67,6 +76,11 @@ def test_why(text: str, verdict: str, base: str | None, outcomes: list[str]) -> 
     assert [step["outcome"] for step in found["steps"]] == outcomes
     copies = [step for step in found["steps"] if step["outcome"] == "copy"]
     assert all(step["reason"] for step in copies)
+
+
+def test_two_names_of_one_tensor() -> None:
+    found = record("x = zeros(2, 3)\ny = x\nwhy(y)", "why")
+    assert found["reason"] == "x is the same tensor under another name"
 
 
 def test_a_rebound_name_is_not_taken_for_the_old_one() -> None:

@@ -24,7 +24,7 @@ from tensorcli.value_results import ViewStep, WhyResult
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
 
@@ -71,7 +71,7 @@ def explain(
     steps = chain(tensor, names, source, node)
     base = view_of(tensor, names)
     shares = tuple(name for name, _ in sharing(tensor, names) if name != text)
-    if base == "a temporary" and steps and steps[0].text in shares:
+    if base in (None, "a temporary") and _began_with(steps, shares):
         # Its base has no name, but the chain began with a variable that is a view of it too.
         base = steps[0].text
     copies = [step for step in steps if step.outcome == "copy"]
@@ -83,15 +83,12 @@ def explain(
         verdict = "copy"
     else:
         verdict = "own"
-        copies = copies[-1:] if last in copies else []
-    if verdict != "view" and last is not None and last.outcome == "view":
-        verdict = "view"
     return WhyResult(
         name=text,
         verdict=verdict,
         view_of=base,
         bytes=size,
-        reason=_reason(verdict, tensor, base, names, copies),
+        reason=_reason(verdict, base, shares, copies, _other_names(tensor, text, names)),
         steps=steps,
         shares=shares,
     )
@@ -99,11 +96,13 @@ def explain(
 
 def _reason(
     verdict: str,
-    tensor: Tensor,
     base: str | None,
-    names: Mapping[str, object],
+    shares: Sequence[str],
     copies: list[ViewStep],
+    other_names: list[str],
 ) -> str:
+    if other_names:
+        return f"{' and '.join(other_names)} is the same tensor under another name"
     if verdict == "view":
         whose = (
             "the memory of a temporary"
@@ -113,9 +112,18 @@ def _reason(
         return f"it shows {whose}, with strides and an offset of its own; nothing was copied"
     if verdict == "copy" and copies:
         return copies[-1].reason
-    if any(True for _ in sharing(tensor, names)):
+    if shares:
         return "the memory is its own, and other variables show it too"
     return "the memory is its own"
+
+
+def _began_with(steps: Sequence[ViewStep], shares: Sequence[str]) -> bool:
+    """Whether a chain of views began with a variable that shares the memory."""
+    return bool(steps) and steps[0].text in shares and all(s.outcome != "copy" for s in steps)
+
+
+def _other_names(tensor: Tensor, text: str, names: Mapping[str, object]) -> list[str]:
+    return [name for name, value in names.items() if value is tensor and name not in (text, "_")]
 
 
 # -- chains ----------------------------------------------------------------------------------
