@@ -64,7 +64,7 @@ class ShapeLine:
     def __init__(self, text: str, shape: tuple[int, ...], dim: int | None = None) -> None:
         self.text = text
         self.shape = shape
-        self.dim = dim
+        self.dim = dim if dim is not None and 0 <= dim < len(shape) else None
 
     def __repr__(self) -> str:
         return f"ShapeLine({self.text!r}, {self.shape!r}, {self.dim!r})"

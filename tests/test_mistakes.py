@@ -289,3 +289,33 @@ def test_widths(before: str, line: str, note: str, fix: str | None, width: int) 
     ours = world.err.partition(" | ")[2].splitlines()  # below the message, which has long words
     texts = [text for text in ours if "fix:" not in text and " | " not in text]
     assert all(len(text) <= width for text in texts), texts
+
+
+REMARKS = [
+    ("a = ones(2, 3, 4)", "a.t()", "`a` has 3", "a.mT"),
+    ("a = ones(2, 3)", "a.permute(0, 0)", "each of the 2 dimensions", "a.permute(0, 1)"),
+    ("p = tensor([2.]); t = ones(1)", "F.binary_cross_entropy(p, t)", "raw scores",
+     "F.binary_cross_entropy_with_logits(p, t)"),
+    ("a = ones(5, 3)", "a.split([1, 3])", "add up", "a.split([1, 4])"),
+    ("i = tensor([0, 3])", "F.one_hot(i, 3)", "at least 4 classes", "F.one_hot(i, 4)"),
+    ("a = ones(2, 2)", "linalg.inv(a)", "depend on each other", "linalg.pinv(a)"),
+    ("x = ones(2, 3)", "F.layer_norm(x, [2])", "last sizes of `x`", "F.layer_norm(x, [3])"),
+    ("s = tensor(3.)", "len(s)", "single number", "s.numel()"),
+    ("a = ones(2, 3)", "b, c, d = a", "into 2 parts, and there are 3 names", None),
+    ("loss = tensor(1.).item()", "loss.backward()", "since `loss = tensor(1.).item()` on line 3",
+     None),
+    ("x = [1., 2.]", "x.shape", "a list of numbers", "torch.tensor(x).shape"),
+    ("m = ones(2, 3).max(1)", "m.sum()", "a pair, values and indices", "m.values.sum"),
+    ("m = ones(2, 3).max(1)", "ones(2) - m", "a pair", "ones(2) - m.values"),
+    ("x = ones(2, 3)", "x.shape()", "a value, not a function", "x.shape"),
+    ("x = ones(2, 3)", "x.size[0]", "must be called", "x.size(0)"),
+    ("x = ones(2)", "x + [1, 2]", "not a tensor", "x + torch.tensor([1, 2])"),
+    ("x = ones(2, 3)", "x.sum(0, 1)", "one tuple", "x.sum((0, 1))"),
+    ("x = ones(2)", "x.to('float64')", "the dtype is torch.float64", "x.to(torch.float64)"),
+    ("a = ones(3); b = ones(4)", "F.mse_loss(a, b)", "compares what is in the same place", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("before", "line", "note", "fix"), REMARKS)
+def test_remarks(before: str, line: str, note: str, fix: str | None) -> None:
+    test_mistakes(before, line, note, fix)

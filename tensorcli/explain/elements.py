@@ -66,6 +66,9 @@ def index(failure: Failure, exc: Any) -> Reason:
 
 
 def _out_of_bounds(failure: Failure, own: int, at: int, dim: int, size: int) -> Reason:
+    shape = shape_of(failure, own)
+    if dim >= len(shape) or shape[dim] != size:  # other indices moved the dimensions
+        return Reason([f"there are {size} elements: 0 to {size - 1}"] if size else [])
     note = (
         f"dim {dim} of {named(failure, own)} has size {size}: elements 0 to {size - 1}, "
         f"or -{size} to -1 from the end"

@@ -9,7 +9,7 @@ from engine import errors as faults
 from engine.tape import shown_node
 from engine.tensor import Tensor
 from tensorcli.diagnostics import Diagnostic, Label
-from tensorcli.explain import casts, elements, refusals, shapes, words
+from tensorcli.explain import casts, elements, refusals, remarks, shapes, words
 from tensorcli.explain.shapes import Reason
 from tensorcli.explain.trial import Failure
 from tensorcli.language.attributes import NearNames
@@ -91,6 +91,7 @@ REASONS: tuple[tuple[type | str | frozenset[str], Explain], ...] = (
     (NameError, _near),
     ("'NoneType' object has no attribute", words.no_gradient),
     (AttributeError, _near),
+    *remarks.REMARKS,
     ("Boolean value of Tensor with", elements.truth),
     ("converted to Scalar", elements.one_number),
     ("only one element tensors", elements.one_number),

@@ -17,6 +17,7 @@ from tensorcli.explain.replay import rewritten
 from tensorcli.explain.shapes import OPERATORS, Reason, named, out_of_place, short
 from tensorcli.explain.trial import Fix
 from tensorcli.explain.watching import Changes, Frees
+from tensorcli.language.errors import where
 from tensorcli.language.source import Source
 
 TYPE_CHECKING = False
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tensorcli.diagnostics import Span
-    from tensorcli.explain.replay import Place, Replay
+    from tensorcli.explain.replay import Outcome, Place, Replay
     from tensorcli.explain.trial import Failure
 
     # Words to be shown, a text of the session with them in it, and the number of that text.
@@ -233,10 +234,19 @@ def _first_that_runs(rewrites: Iterator[Rewrite], replay: Replay | None) -> list
         return []
     for shown, text, number in rewrites:
         outcome = replay.run(changed={number: text})
-        refused = isinstance(outcome.error, faults.AutogradError | faults.InplaceError)
-        if outcome.finished and not refused:
+        if outcome.finished and _got_past(outcome, replay):
             return [Fix(shown, None)]
     return []
+
+
+def _got_past(outcome: Outcome, replay: Replay) -> bool:
+    """Whether a rerun of other words reached the end, or failed for another reason further down."""
+    if outcome.error is None:
+        return True
+    place = where(outcome.error)
+    lines = len(replay.texts[-1].rstrip().split("\n"))
+    refused = isinstance(outcome.error, faults.AutogradError | faults.InplaceError | TypeError)
+    return not refused and place is not None and place.span.line >= lines
 
 
 # -- a graph that was freed ------------------------------------------------------------------
@@ -424,7 +434,7 @@ def _once_more(failure: Failure, replay: Replay | None, keyword: str) -> list[Fi
     words = failure.words({}, keyword=keyword)
     text = rewritten(failure.source, failure.source.span(failure.node), words)
     outcome = replay.run(changed={len(replay.texts) - 1: text})
-    works = outcome.finished and not isinstance(outcome.error, faults.AutogradError)
+    works = outcome.finished and _got_past(outcome, replay)
     return [Fix(words, None)] if works else []
 
 

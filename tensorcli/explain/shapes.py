@@ -257,8 +257,8 @@ def _product_tries(failure: Failure, i: int, j: int) -> Iterator[Fix | None]:
 
 
 def _linear(failure: Failure) -> Reason:
-    x, weight = failure.argument(0, "input"), failure.argument(1, "weight")
-    bias = failure.argument(2, "bias")
+    x, weight = failure.tensor_at(0, "input"), failure.tensor_at(1, "weight")
+    bias = failure.tensor_at(2, "bias")
     if x is None or weight is None:
         return Reason()
     a, b = shape_of(failure, x), shape_of(failure, weight)
@@ -275,7 +275,7 @@ def _linear(failure: Failure) -> Reason:
     ]
     if b and features == b[-1]:
         notes, lines = [], []
-        if bias is not None and failure.parts[bias].value is not None:
+        if bias is not None:
             size = shape_of(failure, bias)
             notes = [f"a bias has one element per output: {b[0]}, not {list(size)}"]
 
@@ -447,7 +447,7 @@ def view(failure: Failure, exc: Any) -> Reason:
 
     def tries() -> Iterator[Fix | None]:
         yield failure.with_parts({}, function="reshape")
-        own = failure.argument(0)
+        own = failure.tensor_at(0)
         if own is not None:
             yield failure.with_parts({own: "{}.contiguous()"})
 
@@ -456,7 +456,7 @@ def view(failure: Failure, exc: Any) -> Reason:
 
 def count(failure: Failure, exc: Any) -> Reason:
     """A shape for another number of elements."""
-    own = failure.argument(0)
+    own = failure.tensor_at(0)
     if own is None or not hasattr(failure.parts[own].value, "layout"):
         return Reason()
     sizes = [(n, p.value) for n, p in enumerate(failure.parts) if n != own and type(p.value) is int]
@@ -522,7 +522,7 @@ def expansion(failure: Failure, exc: Any) -> Reason:
 
 
 def _too_few_sizes(failure: Failure) -> Reason:
-    own = failure.argument(0)
+    own = failure.tensor_at(0)
     if own is None:
         return Reason()
     shape = shape_of(failure, own)
@@ -564,10 +564,12 @@ def _expansion_tries(
 
 def convolution(failure: Failure, exc: Any) -> Reason:
     """conv1d to conv3d: channels in the wrong place, a missing batch, a kernel too large."""
-    x, weight = failure.argument(0, "input"), failure.argument(1, "weight")
+    x, weight = failure.tensor_at(0, "input"), failure.tensor_at(1, "weight")
     if x is None or weight is None:
         return Reason()
     a, b = shape_of(failure, x), shape_of(failure, weight)
+    if len(b) < 3:
+        return Reason()
     channels = len(a) - len(b) + 1
     lines = [
         ShapeLine(failure.parts[x].text, a, channels if 0 <= channels < len(a) else None),

@@ -122,6 +122,12 @@ class Failure:
         named = (k.value for k in node.keywords if k.arg == keyword)
         return self.number_of(next(named, None)) if keyword is not None else None
 
+    def tensor_at(self, position: int, keyword: str | None = None) -> int | None:
+        """The same for an argument that is a tensor."""
+        number = self.argument(position, keyword)
+        is_tensor = number is not None and isinstance(self.parts[number].value, Tensor)
+        return number if is_tensor else None
+
     def with_parts(self, changes: Mapping[int, str], **more: str) -> Fix | None:
         """Try the operation with some parts changed: `{}` in a template is the part itself.
 
@@ -247,7 +253,7 @@ class Failure:
     def _shape_of(self, text: str) -> Any:
         """The shape that the words give on copies of the operands, UNTRIED where they fail."""
         try:
-            copies = [copied(part.value) for part in self.parts]
+            copies = _together([part.value for part in self.parts])
             scope = {**self.names, **{_mark(i): copy for i, copy in enumerate(copies)}}
             body = ast.parse(text).body
             is_expression = len(body) == 1 and isinstance(body[0], ast.Expr)
@@ -317,11 +323,32 @@ def _with_parentheses(text: str, start: int, stop: int) -> tuple[int, int]:
     return start, stop
 
 
+def _together(values: list[object]) -> list[Any]:
+    """Copies of values; what shares memory goes on sharing it, as far as one holds the others."""
+    made: dict[int, Any] = {}
+    held: dict[int, tuple[Any, Any]] = {}
+    tensors = [value for value in values if isinstance(value, Tensor)]
+    for tensor in sorted(tensors, key=lambda t: -t.layout.span):
+        whole, copy = held.get(id(tensor.storage), (None, None))
+        at = 0 if whole is None else tensor.offset - whole.offset
+        inside = whole is not None and 0 <= at <= whole.layout.span - tensor.layout.span
+        plain = not requires_grad(tensor) and tensor.dtype is getattr(whole, "dtype", None)
+        if whole is tensor:
+            made[id(tensor)] = copy
+        elif inside and plain and copy.layout.strides == whole.layout.strides:
+            layout = tensor.layout
+            made[id(tensor)] = copy.as_strided(layout.shape, layout.strides, at)
+        else:
+            made[id(tensor)] = copied(tensor)
+        held.setdefault(id(tensor.storage), (tensor, made[id(tensor)]))
+    return [made[id(value)] if isinstance(value, Tensor) else copied(value) for value in values]
+
+
 def copied(value: object) -> Any:
     """A value that can be worked on without the program noticing; tensors keep their strides."""
     if isinstance(value, Tensor):
         return _copied_tensor(value)
-    if type(value) in (list, tuple):
+    if type(value) in (list, tuple) and len(value) <= MOST_ELEMENTS:  # type: ignore[arg-type]  # sized
         items = [copied(item) for item in value]  # type: ignore[attr-defined]  # a list or tuple
         return items if type(value) is list else tuple(items)
     return value
