@@ -21,8 +21,8 @@ class Modes:
     """
 
     __slots__ = (
-        "anomaly", "autocast", "autocast_cache", "check", "default_device", "default_dtype", "grad", "inference",
-        "observe", "sequence", "site", "warn", "watch",
+        "anomaly", "autocast", "autocast_cache", "check", "default_device", "default_dtype", "grad",
+        "inference", "observe", "sequence", "site", "warn", "watch",
     )  # fmt: skip
 
     def __init__(self) -> None:

@@ -474,8 +474,8 @@ def _scatter_strided(
         ones = g.new_ones((base.numel,))
         times = flat.index_add(0, back.reshape(-1), ones)
         summed = summed / times.clamp(min=1)
-    gathered: Tensor = summed.index_select(0, back.reshape(-1))
-    return gathered.reshape(base.shape)
+    gathered: Tensor = summed.index_select(0, back.reshape(-1)).reshape(base.shape)
+    return gathered
 
 
 def _copy_slices_backward(node: Node, g: Tensor) -> Sequence[Any]:

@@ -1,4 +1,4 @@
-"""A mask stands for several dimensions at once: random indices with masks among them, as PyTorch."""
+"""A mask stands for several dimensions at once: random indices with masks, as in PyTorch."""
 
 from __future__ import annotations
 
