@@ -459,12 +459,17 @@ def overflow(context: Context, node: Any, a: Any, b: Any, result: Any) -> Hint:
     wider = "int64" if bits < 64 else "float64"
     left, right = _sides(node)
     number = left if isinstance(a, Tensor) or isinstance(node, ast.AugAssign) else right
+    fixes: list[Fix] = []
+    if isinstance(node, ast.BinOp) and bits < 64:
+        failure = _failure(context, node, (left, a), (right, b))
+        fixes = failure.first([failure.with_parts({0 if number is left else 1: "{}.long()"})])
     return _hint(
         context,
         node,
         "overflow",
         f"{_words(context, node)} goes beyond {result.dtype.name} ({low} to {high}): "
         f"{true:.0f} became {shown}; {_words(context, number)} in {wider} would hold it",
+        fixes,
     )
 
 

@@ -46,7 +46,9 @@ def with_reasons(
             reason = _reason(failure, exc)
     else:
         reason = _reason(failure, exc)
-    return diagnostic.with_more(notes=reason.notes, fixes=reason.fixes, shapes=reason.shapes)
+    told = len(reason.shapes) == 1 and reason.shapes[0].dim is None  # its label says as much
+    shapes_ = [] if told else reason.shapes
+    return diagnostic.with_more(notes=reason.notes, fixes=reason.fixes, shapes=shapes_)
 
 
 def _reason(failure: Failure, exc: Exception) -> Reason:
