@@ -9,7 +9,7 @@ from engine import errors as faults
 from engine.tape import shown_node
 from engine.tensor import Tensor
 from tensorcli.diagnostics import Diagnostic, Label
-from tensorcli.explain import casts, elements, refusals, remarks, shapes, words
+from tensorcli.explain import casts, elements, products, refusals, remarks, shapes, words
 from tensorcli.explain.shapes import Reason
 from tensorcli.explain.trial import Failure
 from tensorcli.language.attributes import NearNames
@@ -76,7 +76,7 @@ def _near(failure: Failure, exc: Any) -> Reason:
 
 def _ordinary_broadcast(failure: Failure, exc: Any) -> Reason:
     if failure.operation == "linear":
-        return shapes.expansion(failure, exc)
+        return products.linear(failure)
     return shapes.broadcast(failure, exc)
 
 
@@ -104,7 +104,7 @@ REASONS: tuple[tuple[type | str | frozenset[str], Explain], ...] = (
     (faults.DeviceError, casts.devices),
     (faults.NoCudaError, casts.no_device),
     (JOINING, shapes.joining),
-    ("einsum()", shapes.contraction),
+    ("einsum()", products.contraction),
     (TARGETS, elements.target),
     ("must be the same as input size", elements.same_size),
     ("Found dtype", casts.dtypes),
@@ -122,18 +122,19 @@ REASONS: tuple[tuple[type | str | frozenset[str], Explain], ...] = (
     ("scalar types: Long", casts.to_integer),
     (faults.BroadcastError, _ordinary_broadcast),
     ("doesn't match the broadcast shape", shapes.grown),
+    (frozenset({"linear"}), products.of_linear),
     ("The expanded size of the tensor", shapes.expansion),
     ("the number of sizes provided", shapes.expansion),
     (INDEXING, elements.index),
     (GATHERING, elements.gather),
-    (faults.MatmulError, shapes.product),
-    (shapes.PRODUCTS, shapes.product),
+    (faults.MatmulError, products.product),
+    (products.PRODUCTS, products.product),
     (faults.ViewError, shapes.view),
     (faults.ShapeError, shapes.count),
     (faults.DimError, elements.dim_range),
-    ("to conv", shapes.convolution),
-    ("Given groups=", shapes.convolution),
-    ("Kernel size", shapes.convolution),
+    ("to conv", products.convolution),
+    ("Given groups=", products.convolution),
+    ("Kernel size", products.convolution),
     (faults.DtypeNotImplementedError, casts.dtypes),
     (faults.DtypeError, casts.dtypes),
     ("must be tuple of ints", words.sizes),
