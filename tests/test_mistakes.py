@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 
+from tensorcli.results import ErrorResult, Result
+from tensorcli.session import Session
+from tensorcli.settings import Settings
 from tests.in_memory import World
 from tests.json_schema import mistakes
 
@@ -235,6 +238,18 @@ def test_a_step_between_two_backward_passes() -> None:
     found = records(text, 1)[-1]
     assert "changed by `w -= w.grad` on line 7" in found["notes"][0]
     assert found["fixes"][0]["expr"] == "b.backward()  # before line 6"
+
+
+def test_culprits_in_earlier_inputs() -> None:
+    found: list[Result] = []
+    session = Session(World().environment, Settings())
+    for text in ("x = ones(3, requires_grad=True)", "y = x.exp()", "y += 1", "y.sum().backward()"):
+        session.run(text, found.append, interactive=True)
+    [failed] = [result for result in found if isinstance(result, ErrorResult)]
+    assert failed.diagnostic.notes == (
+        "`y`, kept by `x.exp()` for its derivative, was changed by `y += 1` in an earlier input",
+    )
+    assert [fix.expr for fix in failed.diagnostic.fixes] == ["y = y + 1  # in an earlier input"]  # type: ignore[attr-defined]  # fixes
 
 
 def test_a_freed_graph() -> None:

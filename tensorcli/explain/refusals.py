@@ -7,6 +7,7 @@ if the program with it got past the place of the error.
 from __future__ import annotations
 
 import ast
+import re
 
 from engine import errors as faults
 from engine.tensor import Tensor
@@ -97,8 +98,12 @@ def _kept_label(failure: Failure, node: Any, since: int, what: str) -> list[Labe
 def _kept_by(node: Any, failure: Failure, since: int, replay: Replay | None) -> str:
     """The expression that recorded a node, as far as its line tells it."""
     line = node.site if isinstance(node.site, int) else None
-    if line is None or replay is None or len(replay.texts) > 1:
+    if line is None or replay is None:
         return str(node.type_name)
+    if len(replay.texts) > 1:
+        # Lines count in each input by itself, so that only the words can tell which one it was.
+        found = {_expression_of(node, text, line) for text in replay.texts} - {None}
+        return f"`{found.pop()}`" if len(found) == 1 else str(node.type_name)
     words = _expression_of(node, failure.source.text, line)
     return f"`{words}` on line {line}" if words else f"{node.type_name} on line {line}"
 
@@ -235,6 +240,8 @@ def _first_that_runs(rewrites: Iterator[Rewrite], replay: Replay | None) -> list
     for shown, text, number in rewrites:
         outcome = replay.run(changed={number: text})
         if outcome.finished and _got_past(outcome, replay):
+            if number != len(replay.texts) - 1:
+                shown = re.sub(r"# line \d+$", "# in an earlier input", shown)
             return [Fix(shown, None)]
     return []
 
