@@ -40,7 +40,7 @@ SURPRISES: list[tuple[str, list[tuple[int, str, list[str]]]]] = [
     ),
     (f"{LEAF}w.grad.clamp(-1, 1)\nw", [(3, "unused-result", ["w.grad.clamp_(-1, 1)"])]),
     ("x = zeros(2)\nfor i in range(3):\n    x.add(1)", [(3, "unused-result", ["x.add_(1)"])]),
-    ("x = zeros(2)\nx.masked_fill(x == 0, 5.)", [
+    ("x = zeros(2)\nx.masked_fill(x == 0, 5.)\nx", [
         (2, "unused-result", ["x.masked_fill_(x == 0, 5.)"])
     ]),
     ("a = tensor([200], dtype=uint8)\na + 100", [(2, "overflow", ["a.long() + 100"])]),
@@ -164,6 +164,7 @@ SILENT = [
     "tensor([1.5, 2.9]).int()\ntensor([0., 255.]).to(uint8)\ntensor([True]).long()",
     "arange(0, 1, 0.25)\narange(0, 10, 3)\narange(5.)",
     "l = [zeros(2), zeros(2)]\nl[0][1] = 3\nl[1].add_(1)\nd = {'a': zeros(2)}\nd['a'].mul_(2)",
+    "x = zeros(2)\nx.masked_fill(x == 0, 5.)\nx.masked_fill(x == 1, 5.)",
     "x = ones(3)\nx.softmax(0).log()\nx == 1\nx != x",
     "x = ones(3).half()\nx + 1\nx - x\nx + 0\nzeros(3).half() + 0.1",
     "for i in range(2):\n    w = ones(2, requires_grad=True)\n    (w * w).sum().backward()",

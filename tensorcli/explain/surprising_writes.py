@@ -206,6 +206,8 @@ def unused(context: Context, node: ast.Expr, own: Any) -> Hint:
     if not has_twin and name not in LONE:
         return None
     owner = call.func.value
+    if isinstance(owner, ast.Name) and not node.col_offset and not _is_read_later(context, node):
+        return None
     where = quoted(context, owner)
     fixes: list[Fix] = []
     message = f"the result of {quoted(context, call)} is not used: {name}() makes a new tensor"
@@ -218,6 +220,21 @@ def unused(context: Context, node: ast.Expr, own: Any) -> Hint:
     elif isinstance(owner, ast.Name):
         message += f"; {owner.id} stays as it was"
     return hint_at(context, node, "unused-result", message, fixes)
+
+
+def _is_read_later(context: Context, node: ast.Expr) -> bool:
+    """Whether the tensor is used below for anything but to show the same operation of it."""
+    call: Any = node.value
+    name, method = call.func.value.id, call.func.attr
+    for other in ast.parse(context.source.text).body:
+        if other.lineno <= node.lineno:
+            continue
+        shown: Any = other.value if isinstance(other, ast.Expr) else None
+        if getattr(getattr(shown, "func", None), "attr", None) == method:
+            continue
+        if any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(other)):
+            return True
+    return False
 
 
 def leaf(context: Context, node: ast.Assign, old: Any, new: Any) -> Hint:
