@@ -174,7 +174,7 @@ def test_faults_of_ours_are_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     from tensorcli import results, session
     from tensorcli.render import plain
 
-    def broken(*arguments: object) -> None:
+    def broken(*arguments: object, **named: object) -> None:
         raise KeyError("inside")
 
     monkeypatch.setattr(session, "compile_program", broken)
