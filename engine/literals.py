@@ -35,6 +35,8 @@ def array_of(data: Any, dtype: DType | None) -> tuple[Any, DType]:
     if array is not None:
         return _of_array(array, dtype)
     shape = _shape(data)
+    if len(shape) > 64:  # numpy has no more; PyTorch makes it and then refuses to reduce it
+        raise TensorRuntimeError("only tensors with up to 64 dims are supported")
     leaves = _leaves(data, shape)
     if leaves is None:
         raise _irregular(data, shape, dtype)

@@ -371,6 +371,27 @@ _LISTED: tuple[tuple[str, tuple[str, ...]], ...] = (
             "(Tensor input, Number other, *, Tensor out = None)",
         ),
     ),
+    (
+        "special_zeta special_xlog1py",
+        (
+            "(Tensor input, Tensor other, *, Tensor out = None)",
+            "(Number self, Tensor other, *, Tensor out = None)",
+            "(Tensor input, Number other, *, Tensor out = None)",
+        ),
+    ),
+    (
+        "special_chebyshev_polynomial_t special_chebyshev_polynomial_u "
+        "special_chebyshev_polynomial_v special_chebyshev_polynomial_w "
+        "special_hermite_polynomial_h special_hermite_polynomial_he "
+        "special_laguerre_polynomial_l special_legendre_polynomial_p "
+        "special_shifted_chebyshev_polynomial_t special_shifted_chebyshev_polynomial_u "
+        "special_shifted_chebyshev_polynomial_v special_shifted_chebyshev_polynomial_w",
+        (
+            "(Tensor x, Tensor n, *, Tensor out = None)",
+            "(Number x, Tensor n, *, Tensor out = None)",
+            "(Tensor x, Number n, *, Tensor out = None)",
+        ),
+    ),
 )
 
 SIGNATURES: dict[str, tuple[str, ...]] = {

@@ -30,6 +30,7 @@ from engine.kinds.pointwise_plan import (
 from engine.kinds.record import make_op, parameters, spoken_name
 from engine.kinds.results import finish, result, store_out
 from engine.modes import state
+from engine.overloads import reworded
 from engine.signature import ArgumentError, bind, check_numbers, type_name, wrong
 from engine.tensor import Tensor, kind_of, wrap
 
@@ -159,11 +160,12 @@ def _as_tensors(rule: Rule, values: list[Any]) -> list[Any]:
         if p.kind != "Operand":
             raise wrong(rule.name, p, 1, "Tensor", value)
         given = ", ".join(type_name(v) for v in values)
-        raise ArgumentError(
+        complaint = ArgumentError(
             f"{rule.name}() received an invalid combination of arguments - got ({given}), but "
             "expected one of:",
             p.name,
         )
+        raise reworded(complaint, spoken_name(rule.op), tuple(values), {})
     dtype = NUMBERS[value.__class__]()
     return [wrap(np.array(value, dtype.np), kind_of(dtype), layouts.contiguous(())), values[1]]
 

@@ -28,6 +28,21 @@ def _bounds(size: int, wanted: int) -> list[tuple[int, int]]:
     return [(i * size // wanted, -(-(i + 1) * size // wanted)) for i in range(wanted)]
 
 
+def _check_sizes(outer: tuple[int, ...], wanted: tuple[int, ...], name: str) -> None:
+    least = min(wanted, default=0)
+    if least >= 0:
+        return
+    if "max" in name:
+        raise TensorRuntimeError(
+            f"Trying to create tensor with negative dimension {least}: {[*outer, *wanted]}"
+        )
+    told = ", ".join(map(str, wanted[:2])) + "".join(f",{n}" for n in wanted[2:])
+    raise TensorRuntimeError(
+        f"{name}: elements of output_size must be greater than or equal to 0 but received "
+        f"{{{told}}}"
+    )
+
+
 def _check_adaptive(input: Tensor, wanted: tuple[int, ...], dims: int, name: str) -> None:
     shape = input.layout.shape
     colon = ":" if "max" in name else ""
@@ -41,11 +56,7 @@ def _check_adaptive(input: Tensor, wanted: tuple[int, ...], dims: int, name: str
         if "max" not in name:
             told = f"output_size must be {dims}"
         raise TensorRuntimeError(f"{where}: {told}")
-    if any(n < 0 for n in wanted):
-        raise TensorRuntimeError(
-            f"{name}: elements of output_size must be greater than or equal to 0 but received "
-            f"{{{', '.join(map(str, wanted))}}}"
-        )
+    _check_sizes(shape[: len(shape) - dims], wanted, name)
     for d in range(len(shape) - dims, len(shape)):
         if shape[d] == 0:
             raise TensorRuntimeError(
@@ -128,9 +139,7 @@ def _filled(wanted: Any, size: Any) -> Any:
     if not isinstance(wanted, (tuple, list)):
         return wanted
     if len(size) <= len(wanted):
-        raise TensorValueError(
-            f"Input dimension should be at least {len(wanted) + 1}, got {len(size)}"
-        )
+        raise TensorValueError(f"Input dimension should be at least {len(wanted) + 1}")
     own = size[len(size) - len(wanted) :]
     return tuple([n if n is not None else o for n, o in zip(wanted, own, strict=True)])
 

@@ -388,8 +388,11 @@ def convolution(
         raise TensorRuntimeError("negative padding is not supported")
     if any(s <= 0 for s in stride):
         raise TensorRuntimeError("non-positive stride is not supported")
-    if any(d <= 0 for d in dilation):
-        raise TensorRuntimeError(f"dilation should be greater than zero, but got {list(dilation)}")
+    if any(d < 0 for d in dilation):
+        raise TensorRuntimeError("dilation should be greater than zero")
+    if 0 in dilation:
+        told = [1, *dilation] if dims == 1 else [*dilation]
+        raise TensorRuntimeError(f"dilation should be greater than zero, but got {told}")
     _check_shapes(input, weight, bias, transposed, groups)
     sizes, kernel_ = input.layout.shape, weight.layout.shape[2:]
     out = _output_sizes(sizes[2:], kernel_, stride, padding, dilation, transposed, output_padding)

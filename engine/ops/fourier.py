@@ -84,7 +84,7 @@ def _several(
     """Dimensions and sizes (-1 for the input's own) of a transform over several."""
     ndim = input.ndim
     if dim is not None:
-        dims = tuple([wrap_dim(d, ndim) for d in dim])
+        dims = tuple([_wrapped(input, d) for d in dim])
         if len(set(dims)) != len(dims):
             raise TensorRuntimeError("FFT dims must be unique")
         if s is not None and len(s) != len(dims):
