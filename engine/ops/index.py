@@ -206,6 +206,9 @@ FUNCTIONS = {
         "nn.functional.huber_loss nn.functional.l1_loss nn.functional.mse_loss "
         "nn.functional.smooth_l1_loss "
     ),
+    "low_rank": (
+        "pca_lowrank svd_lowrank "
+    ),
     "margin_losses": (
         "hinge_embedding_loss margin_ranking_loss nn.functional.hinge_embedding_loss "
         "nn.functional.margin_ranking_loss nn.functional.multi_margin_loss "
@@ -326,6 +329,9 @@ FUNCTIONS = {
     ),
     "searching": (
         "bucketize searchsorted "
+    ),
+    "segments": (
+        "segment_reduce "
     ),
     "sequence_losses": (
         "ctc_loss nn.functional.ctc_loss nn.functional.linear_cross_entropy "
@@ -906,6 +912,9 @@ OPS = {
     ),
     "searching": (
         "bucketize searchsorted "
+    ),
+    "segments": (
+        "_segment_reduce "
     ),
     "sequence_losses": (
         "ctc_loss nn.ctc_loss nn.functional.ctc_loss nn.functional.linear_cross_entropy "
