@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from engine.tensor import Kind
 
 
-# Arrays above this size are asked for before they are made.
-_BIG = 1 << 20
+# Arrays above this size in bytes are asked for before they are made.
+BIG = 1 << 20
 _ask: Callable[[int], None] | None = None
 
 
@@ -29,13 +29,20 @@ def ask_before(ask: Callable[[int], None] | None) -> None:
 
 def is_big(kind: Kind, layout: Layout) -> bool:
     """Whether an array of that kind and layout is asked for first."""
-    return layout.span * kind.dtype.itemsize > _BIG and kind.device is not devices.meta
+    cells = layout.numel if layout.contiguous else layout.span
+    return cells * kind.dtype.itemsize > BIG and kind.device is not devices.meta
 
 
 def make_room(kind: Kind, layout: Layout) -> None:
     """Ask for the memory of an array of that kind and layout, if it is large."""
     if _ask is not None and is_big(kind, layout):
         _ask(layout.span * kind.dtype.itemsize)
+
+
+def ask(count: int) -> None:
+    """Ask for that many bytes, if they are many."""
+    if _ask is not None and count > BIG:
+        _ask(count)
 
 
 class Version:

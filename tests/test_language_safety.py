@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from engine import storage
 from tensorcli.language import limits
 from tensorcli.language.errors import Refused
 from tensorcli.language.program import compile_program
@@ -17,11 +19,13 @@ from tensorcli.language.running import Silence
 def _fresh_limits() -> Iterator[None]:
     yield
     limits.use(limits.Limits())
+    storage.ask_before(None)
 
 
 def run(text: str, **wanted: Any) -> dict[str, Any]:
     settings = {"time": 20, "memory": 4 << 30, "steps": 200_000, "output": 1_000_000, **wanted}
     limits.use(limits.Limits(**settings))
+    storage.ask_before(limits.charge_bytes)
     scope: dict[str, Any] = {}
     compile_program(text).run(scope, Silence())
     return scope
@@ -164,6 +168,15 @@ DEAR = {
     "memory": [
         "[0] * 10 ** 12", "x = [0]\nx *= 10 ** 12", "(0,) * 10 ** 12", "list(range(10 ** 12))",
         "x = [1] * 10\nx[::2] = range(10 ** 12)", "print(*range(10 ** 12))", "set(range(10**12))",
+        "ones(10 ** 12)", "rand(10 ** 12)", "eye(10 ** 6)", "full((10 ** 12,), 1.)",
+        "randperm(10 ** 12)", "ones(1).expand(2, 10 ** 12).sum(0)", "ones(1).repeat(10 ** 12)",
+        "ones(1, dtype=bfloat16).expand(10 ** 12).sum()", "ones(1).expand(10 ** 12).tolist()",
+        "ones(1).expand(10 ** 12).unbind()", "[*ones(1).expand(10 ** 12)]",
+        "ones(1).expand(10 ** 12).split(1)", "ones(0).chunk(10 ** 12)",
+        "ones(1).tensor_split(10 ** 12)", "combinations(ones(10000), 4)",
+        "combinations(ones(100), 50)", "mvlgamma(ones(1) * 9e12, 10 ** 12)",
+        "F.one_hot(tensor([10 ** 12]))", "outer(ones(10 ** 6), ones(10 ** 6))",
+        "cartesian_prod(*[ones(1000)] * 5)", "F.pad(ones(1), (10 ** 12, 0))",
     ],
     "steps": [
         "while True: pass", "for i in range(10 ** 12): pass", "[i for i in range(10 ** 12)]",
@@ -198,6 +211,32 @@ def test_limit(kind: str, text: str) -> None:
     with pytest.raises(limits.LimitReached) as caught:
         run(text)
     assert caught.value.kind == kind
+
+
+SHORT = """
+torch.nn.init.trunc_normal_(torch.ones(3), 0., 1., 20., 21.)
+torch.nn.init.trunc_normal_(torch.ones(3), 1e30, 1., -1., 1.)
+torch.special.chebyshev_polynomial_t(tensor([-1., 0.5, 1., 3.]), 2 ** 40)
+torch.special.hermite_polynomial_h(tensor([3.]), 2 ** 40)
+matrix_power(eye(2), 2 ** 60)
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("text", SHORT)
+def test_a_number_is_no_number_of_steps(text: str) -> None:
+    began = time.monotonic()
+    run(text)
+    assert time.monotonic() - began < 2
+
+
+def test_functions_of_the_program_are_called_as_the_program_would() -> None:
+    with pytest.raises(TypeError, match=r"type\(\) makes no classes here"):
+        run("ones(2).map2_(ones(2), ones(2), type)")
+    with pytest.raises(TypeError, match=r"type\(\) takes 1 argument"):
+        run(
+            "F.triplet_margin_with_distance_loss(ones(1, 2), ones(1, 2), ones(1, 2), "
+            "distance_function=type)"
+        )
 
 
 def test_time_limit() -> None:

@@ -15,6 +15,7 @@ from engine.kinds.record import body_caller, make_op, parameters
 from engine.kinds.results import result, store_out
 from engine.modes import state
 from engine.signature import Parameter, bind
+from engine.storage import make_room
 from engine.tensor import Autograd, Tensor, kind_of
 
 if TYPE_CHECKING:
@@ -84,6 +85,7 @@ def leaf(planned: Made, device: Device, requires_grad: bool) -> Tensor:
     if requires_grad:
         check_differentiable(planned.dtype)
     kind = kind_of(planned.dtype, device)
+    make_room(kind, planned.layout)
     t = result(None if device is devices.meta else planned.run(kind.xp), kind, planned.layout)
     if requires_grad:
         t.ag = Autograd(True)

@@ -19,6 +19,7 @@ from engine.layout import wrap_dims
 from engine.modes import state
 from engine.overloads import bind_overloaded, no_overload
 from engine.signature import REQUIRED
+from engine.storage import BIG, ask
 from engine.tensor import Kind, Tensor, kind_of
 
 if TYPE_CHECKING:
@@ -53,13 +54,14 @@ def TO_BOOL(dtype: DType) -> DType:
 
 
 class _Plan:
-    __slots__ = ("axes", "cast", "kind", "layout", "small")
+    __slots__ = ("axes", "cast", "kind", "layout", "room", "small")
 
-    def __init__(self, axes: Any, cast_to: Kind | None, kind: Kind, layout: Layout):
+    def __init__(self, axes: Any, cast_to: Kind | None, kind: Kind, layout: Layout, room: int):
         self.axes = axes
         self.cast = cast_to
         self.kind = kind
         self.layout = layout
+        self.room = room
         self.small: Any = None
 
 
@@ -211,7 +213,12 @@ def _make_plan(x: Tensor, dim: Any, keepdim: bool, dtype: DType | None, rule: _R
     compute = dtypes.compute_dtype(final if rule.convert else x.dtype)
     axes = None if len(dims) >= layout.ndim else dims
     cast_to = None if compute is x.dtype else kind_of(compute, x.kind.device)
-    return _Plan(axes, cast_to, kind_of(final, x.kind.device), layouts.contiguous(shape))
+    kind = kind_of(final, x.kind.device)
+    reduced = layouts.contiguous(shape)
+    room = reduced.numel * kind.dtype.itemsize
+    if cast_to is not None:  # of an expanded tensor the cast is as large as its shape
+        room += layout.numel * compute.itemsize
+    return _Plan(axes, cast_to, kind, reduced, room if x.array is not None and room > BIG else 0)
 
 
 def _build(op: Op, rule: _Rule) -> Any:
@@ -294,6 +301,8 @@ def _build(op: Op, rule: _Rule) -> Any:
                 return y
         array = x.array
         if array is not None:
+            if plan.room:
+                ask(plan.room)
             if prepare is not None:
                 array = prepare(plan.kind.xp, array)
             reduced = None

@@ -12,6 +12,7 @@ from engine.errors import (
     TensorValueError,
 )
 from engine.registry import F, method
+from engine.storage import ask
 from engine.tensor import Tensor, number
 
 if TYPE_CHECKING:
@@ -26,12 +27,17 @@ def item(x: Tensor) -> Any:
     return number(x)
 
 
+# A Python number and its place in a list.
+_NUMBER_BYTES = 32
+
+
 @method("tolist")
 def tolist(x: Tensor) -> Any:
     """The elements as nested lists of Python numbers; a 0-d tensor gives its number."""
     array = x.array
     if array is None:
         raise TensorNotImplementedError("Cannot copy out of meta tensor; no data!")
+    ask(x.layout.numel * _NUMBER_BYTES)
     if x.kind.opaque:
         array = array.astype("float32")
     return array.tolist()

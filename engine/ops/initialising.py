@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from engine import dtypes
 from engine.errors import TensorValueError
 from engine.modes import state
 from engine.registry import F, function
@@ -92,6 +93,32 @@ def normal_(
     return done
 
 
+# torch 2.13 draws again only if at least this share of normal numbers lies inside.
+_LEAST_ACCEPTED = 0.3
+
+
+def _tail_(
+    tensor: Tensor,
+    mean: float,
+    std: float,
+    bounds: tuple[float, float],
+    erfs: tuple[float, float],
+    generator: Generator | None,
+) -> Tensor:
+    """Normal numbers of a part that few lie in, by the inverse of their distribution.
+
+    PyTorch has numbers of its own there; drawing until all lie inside might never end.
+    """
+    (a, b), (low, high) = bounds, erfs
+    uniform_(tensor, a, b, generator)
+    if a == b or tensor.array is None:
+        return tensor
+    evenly = (tensor.detach().to(dtypes.float64) - a) / (b - a)
+    normal = (low + (high - low) * evenly).erfinv() * (std * math.sqrt(2)) + mean
+    done: Tensor = _unrecorded(lambda: tensor.copy_(normal.clamp(a, b)))
+    return done
+
+
 @function("nn.init.trunc_normal_")
 def trunc_normal_(
     tensor: Tensor,
@@ -102,6 +129,9 @@ def trunc_normal_(
     generator: Generator | None = None,
 ) -> Tensor:
     """Normal numbers, those outside [a, b] drawn again."""
+    low, high = (math.erf((bound - mean) / std / math.sqrt(2)) for bound in (a, b))
+    if not (high - low) / 2 >= _LEAST_ACCEPTED:
+        return _tail_(tensor, mean, std, (a, b), (low, high), generator)
     normal_(tensor, mean, std, generator)
     while tensor.array is not None:
         outside = (tensor.detach() < a) | (tensor.detach() > b)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine import tape
 from engine.errors import AutogradError, TensorTypeError
+from engine.foreign import exchange
 from engine.registry import method
 from engine.tensor import Tensor
 
@@ -35,7 +36,8 @@ def _change(name: str, x: Tensor, others: tuple[Tensor, ...], function: Any) -> 
     if x.array is None:
         return x
     rows = zip(*[t.reshape(-1).tolist() for t in (x, *shown)], strict=True)
-    values = [x.dtype.np.type(function(*row)) for row in rows]
+    call = exchange.function(function)
+    values = [x.dtype.np.type(call(*row)) for row in rows]
     for place, value in zip(_places(x), values, strict=True):
         x.array[place] = value
     tape.bump(x)

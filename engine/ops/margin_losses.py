@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from engine import dtypes
 from engine import layout as layouts
 from engine.errors import DtypeError, TensorRuntimeError, TensorValueError
+from engine.foreign import exchange
 from engine.kinds import Made, composite, kernel, made, working
 from engine.kinds.functional import functional
 from engine.kinds.reduction import check_takes
@@ -354,7 +355,9 @@ def triplet_margin_with_distance_loss(
         raise TensorValueError(f"{reduction} is not a valid value for reduction")
     if margin <= 0:
         raise TensorValueError(f"margin must be greater than 0, got {margin}")
-    distance = F.pairwise_distance if distance_function is None else distance_function
+    distance = (
+        F.pairwise_distance if distance_function is None else exchange.function(distance_function)
+    )
     sizes = [t.dim() for t in (anchor, positive, negative)]
     if len(set(sizes)) > 1:
         raise TensorRuntimeError(

@@ -18,6 +18,7 @@ from engine.formats import contiguous_format
 from engine.kinds import composite, kernel, made
 from engine.layout import wrap_dim
 from engine.registry import F, function, ops
+from engine.storage import ask
 from engine.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -347,6 +348,16 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
     return F.stack([g.flatten() for g in grids], 1)
 
 
+def _ask_for_choices(n: int, r: int) -> None:
+    """Ask for the memory of all choices of ``r`` among ``n`` before they are made."""
+    count = 1
+    for taken in range(max(min(r, n - r), 0)):
+        count = count * (n - taken) // (taken + 1)
+        if count > 1 << 50:
+            break
+    ask(count * (16 * r + 64))
+
+
 @composite(out=False, method=False, example="combinations(tensor([1, 2, 3]))")
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
     """All choices of ``r`` elements of a vector, in order, as rows."""
@@ -356,6 +367,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
         raise TensorRuntimeError(f"Expect a non-negative number, but got {r}")
     if r == 0:
         return input.new_zeros((0,))
+    _ask_for_choices(input.layout.numel + (r - 1 if with_replacement else 0), r)
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     rows = list(choose(range(input.layout.numel), r))
     at = F.tensor(rows, dtype=dtypes.int64, device=input.device).reshape((len(rows), r))

@@ -9,6 +9,7 @@ from engine.errors import AutogradError, DtypeNotImplementedError, TensorRuntime
 from engine.kinds import INT_TO_FLOAT, composite, kernel, made, pointwise, smooth, working
 from engine.kinds.record import twin
 from engine.registry import F, method, ops
+from engine.storage import ask
 from engine.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -447,6 +448,7 @@ def _mvlgamma(input: Tensor, p: int) -> Made:
         title = input.dtype.title
         raise DtypeNotImplementedError(f"\"arange_cpu\" not implemented for '{title}'")
     compute, final = INT_TO_FLOAT(input.dtype)
+    ask(p * input.layout.numel * final.itemsize)  # PyTorch has all terms in memory at once
 
     def run(xp: Any) -> Any:
         import scipy.special

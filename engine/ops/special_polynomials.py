@@ -99,6 +99,9 @@ def _recur(first: Any, step: Any) -> Any:
         for k in range(1, top + 1):
             y = xp.where(n >= k, q, y)
             p, q = q, step(x, x.dtype.type(k), q, p)
+            if k % 64 == 0 and xp.isnan(q)[n > k].all():
+                # Once a step overflowed, all that follow are NaN, however many they are.
+                return xp.where(n > k, q, y)
         return y
 
     return values
@@ -110,8 +113,9 @@ def _chebyshev(first: Any, at_one: Any, at_minus_one: Any, angle: Any, from_degr
 
     def values(xp: Any, x: Any, n: Any) -> Any:
         x, n = xp.broadcast_arrays(x, n)
-        inside = (xp.absolute(x) < 1) & (n > from_degree)
-        y = by_recurrence(xp, x, xp.where(inside, 0, n))
+        size = xp.absolute(x)
+        inside = (size < 1) & (n > from_degree)
+        y = by_recurrence(xp, x, xp.where(inside | (size == 1), 0, n))
         y = xp.where(inside, angle(xp, xp.arccos(xp.where(inside, x, 0)), n), y)
         odd = xp.where(n % 2 == 0, 1, -1)
         y = xp.where(x == 1, at_one(n), xp.where(x == -1, at_minus_one(n, odd), y))

@@ -10,6 +10,7 @@ from engine.kinds import composite, multi_view
 from engine.layout import wrap_dim
 from engine.registry import F, ops
 from engine.signature import ArgumentError, type_name
+from engine.storage import ask
 from engine.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
     from engine.parameter_types import Dim, Size
 
 _Parts = list[tuple["Layout", int]]
+
+
+# A tensor, its layout and its place in a tuple, about.
+PIECE_BYTES = 500
 
 
 def _pieces(input: Layout, d: int, lengths: list[int]) -> _Parts:
@@ -36,6 +41,7 @@ def _lengths(size: int, each: int) -> list[int]:
     if size == 0:
         return [0]
     count = (size + each - 1) // each
+    ask(count * PIECE_BYTES)
     return [each] * (count - 1) + [size - each * (count - 1)]
 
 
@@ -106,6 +112,7 @@ def chunk(input: Tensor, chunks: int, dim: Dim = 0) -> Any:
         raise TensorRuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     size = input.layout.shape[wrap_dim(dim, input.ndim)]
     if size == 0:
+        ask(chunks * PIECE_BYTES)
         return ops["split_with_sizes"].function(input, (0,) * chunks, dim)
     return ops["_split_equal"].function(input, (size + chunks - 1) // chunks, dim)
 
@@ -120,16 +127,16 @@ def unbind(input: Layout, dim: Dim = 0) -> _Parts:
     if input.ndim == 0:
         raise TensorIndexError("Dimension specified as 0 but tensor has no dimensions")
     d = wrap_dim(dim, input.ndim)
+    ask(input.shape[d] * PIECE_BYTES)
     return [layouts.select(input, d, at) for at in range(input.shape[d])]
 
 
 def _bounds(size: int, sections: Any) -> list[tuple[int, int]]:
     """(start, length) of the pieces that ``tensor_split`` makes."""
     if sections.__class__ is int:
+        ask(sections * PIECE_BYTES)
         least, more = divmod(size, sections)
-        lengths = [least + 1] * more + [least] * (sections - more)
-        starts = [sum(lengths[:at]) for at in range(len(lengths))]
-        return list(zip(starts, lengths, strict=True))
+        return [(at * least + min(at, more), least + (at < more)) for at in range(sections)]
     edges = [0, *sections, size]
     pieces = []
     for at in range(len(edges) - 1):
