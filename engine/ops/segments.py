@@ -84,7 +84,7 @@ def _rows(offsets: Tensor) -> Any:
 
 def _offsets(data: Tensor, lengths: Tensor, axis: int, unsafe: bool) -> Tensor:
     ends = lengths.cumsum(-1)
-    if not unsafe and lengths.layout.numel:
+    if not unsafe and lengths.layout.numel and lengths.array is not None:
         if bool((lengths < 0).any()):
             raise TensorRuntimeError("lengths contains negative value!")
         if bool((ends[..., -1] != data.layout.shape[axis]).any()):
