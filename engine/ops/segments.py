@@ -59,7 +59,7 @@ def _runs(data: Tensor, bounds: Any, axis: int, reduce: str, initial: Any) -> Te
     method=False,
     out=False,
     node="SegmentReduceBackward0",
-    example="segment_reduce(tensor([1., 2., 3.]), 'sum', lengths=tensor([1, 2]))",
+    example="segment_reduce(tensor([1., 2., 3.]), 'sum', lengths=tensor([1, 2]), unsafe=True)",
 )
 def runs_reduced(
     data: Tensor, offsets: Tensor, axis: int, reduce: str, initial: Scalar | None
