@@ -165,6 +165,13 @@ def test_check_grad_takes_any_slope_at_a_kink() -> None:
     assert all(row["agrees"] for row in record(text, "gradient_check")["rows"])
 
 
+def test_check_grad_of_what_is_not_finite() -> None:
+    text = "c = zeros(1, requires_grad=True)\ny = c.log().sum()\ncheck_grad(y)"
+    [row] = record(text, "gradient_check")["rows"]
+    assert (row["compared"], row["difference"]) == (0, None)
+    assert "trace_nan(y)" in row["note"]
+
+
 def test_check_grad_in_text() -> None:
     for width in (80, 40):
         text = shown(NET + "check_grad(y)", width=width)

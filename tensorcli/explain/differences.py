@@ -228,6 +228,9 @@ def _check(
         return _row(leaf, shape, None, (0.0, 0.0, 0.0, 0.0), 0, agrees=True, note=note)
     if leaf.recorded and gradient is None:
         return _row(leaf, shape, None, (0.0, 0.0, 0.0, 0.0), 0, agrees=True, note="was rebound")
+    if not np.isfinite(value):
+        note = f"{argument.text} is not finite, trace_nan({argument.text}) says why"
+        return _row(leaf, shape, None, (0.0, 0.0, 0.0, 0.0), 0, agrees=True, note=note)
     numel = leaf.tensor.layout.numel
     slopes = (
         np.zeros(numel)
