@@ -213,9 +213,7 @@ def _ops(environment: Environment, operands: str | None, flags: dict[str, FlagVa
 )
 def _precision(
     context: typer.Context,
-    expressions: Annotated[
-        list[str], typer.Argument(metavar="EXPR", help="Lines of one program.")
-    ],
+    expressions: Annotated[list[str], typer.Argument(metavar="EXPR", help="Lines of one program.")],
     dtypes: Annotated[
         str, typer.Option("--dtypes", metavar="NAMES", help="Such as float16,bfloat16.")
     ] = "",
@@ -231,9 +229,7 @@ def _precision(
     from tensorcli.settings import resolve
 
     environment: Environment = context.obj
-    flags = flag_values(
-        {"json": json, "plain": plain, "rich": rich, "color": color, "seed": seed}
-    )
+    flags = flag_values({"json": json, "plain": plain, "rich": rich, "color": color, "seed": seed})
     texts = [expression.removeprefix(_HIDDEN) for expression in expressions]
     return precision_command.show(texts, dtypes, environment, resolve(flags, environment))
 
