@@ -50,11 +50,17 @@ def _runs(data: Tensor, bounds: Any, axis: int, reduce: str, initial: Any) -> Te
     return F.stack(found).reshape((*shape[:axis], len(bounds[0]) - 1, *shape[axis + 1 :]))
 
 
+def _slope(
+    g: Tensor, data: Tensor, offsets: Tensor, axis: int, reduce: str, initial: Any
+) -> Tensor | None:
+    if not g.layout.numel:
+        return F.zeros_like(data)
+    return differentiated(_runs, g, (data,), (True,), _rows(offsets), axis, reduce, initial)[0]
+
+
 @kernel(
     name="_segment_reduce",
-    vjp=lambda g, data, offsets, axis, reduce, initial: differentiated(
-        _runs, g, (data,), (True,), _rows(offsets), axis, reduce, initial
-    )[0],
+    vjp=_slope,
     function=False,
     method=False,
     out=False,
@@ -92,7 +98,7 @@ def _offsets(data: Tensor, lengths: Tensor, axis: int, unsafe: bool) -> Tensor:
                 "segment_reduce(): Expected all rows of lengths along axis to sum to "
                 "data.size(lengths.dim()-1) when !unsafe."
             )
-    return F.cat([F.zeros_like(ends[..., :1]), ends], -1)
+    return F.cat([ends.new_zeros((*ends.layout.shape[:-1], 1)), ends], -1)
 
 
 @function("segment_reduce")
