@@ -26,11 +26,26 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and end the process."""
     try:
         status = run(sys.argv[1:] if arguments is None else arguments)
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except KeyboardInterrupt:
         status = 130
+    except OSError as error:
+        status = report_stream(error) if error.filename is None else report_fault(error)
     except Exception as fault:
         status = report_fault(fault)
     leave(status)
+
+
+def report_stream(error: OSError) -> int:
+    """Help, a version or a list that could not be written; results have a ring of their own."""
+    if isinstance(error, BrokenPipeError):
+        return 0
+    try:
+        sys.stderr.write(f"tensorcli: cannot write: {error.strerror}\n")
+    except (OSError, ValueError, AttributeError):
+        pass  # no standard error to write to
+    return 4
 
 
 def report_fault(fault: Exception) -> int:

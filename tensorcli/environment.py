@@ -38,6 +38,11 @@ class Environment:
         self.fixed_width = width
         self.clock = clock
 
+    @property
+    def is_of_process(self) -> bool:
+        """Whether this is the real one: what is done to the process concerns nobody else."""
+        return self.variables is os.environ
+
     def width(self) -> int:
         """The columns of the terminal: COLUMNS, else what the terminal says, else 80."""
         if self.fixed_width is not None:

@@ -13,6 +13,8 @@ from tensorcli.settings import SettingError, Settings, resolve
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tensorcli.environment import Environment
 
 LONGEST_TEXT = 100_000_000
@@ -152,27 +154,44 @@ def _in_session(
 
     session = Session(environment, settings)
     session.explains = output.is_rich(environment.stdout)
-    if settings.time_limit is None:
-        return ExitStatus(session.run(text, output.emit, file=output.file, shows_last=eval))
-    from tensorcli.watchdog import watch
-
-    stop = watch(settings.time_limit, lambda: _time_is_up(text, output, settings))
+    watches = _watches(text, output, environment, settings)
     try:
         return ExitStatus(session.run(text, output.emit, file=output.file, shows_last=eval))
     finally:
-        stop()
+        for stop in watches:
+            stop()
 
 
-def _time_is_up(text: str, output: Output, settings: Settings) -> ExitStatus:
-    """In the watchdog's thread: what was recorded goes out, then the reason."""
-    from tensorcli.session import time_limit_diagnostic
+def _watches(
+    text: str, output: Output, environment: Environment, settings: Settings
+) -> list[Callable[[], None]]:
+    """What ends the process if the program does not; functions that call each watch off."""
+    from tensorcli.session import interrupt_diagnostic, time_limit_diagnostic
+    from tensorcli.watchdog import watch, watch_interrupt
 
+    def late() -> ExitStatus:
+        diagnostic = time_limit_diagnostic(settings.time_limit, text)
+        return _give_up(ExitStatus.LIMIT, diagnostic, text, output)
+
+    def interrupted() -> ExitStatus:
+        return _give_up(ExitStatus.INTERRUPTED, interrupt_diagnostic(text), text, output)
+
+    watches = []
+    if settings.time_limit is not None:
+        watches.append(watch(settings.time_limit, late))
+    if environment.is_of_process:
+        watches.append(watch_interrupt(interrupted))
+    return watches
+
+
+def _give_up(status: ExitStatus, diagnostic: Diagnostic, text: str, output: Output) -> ExitStatus:
+    """In a watchdog's thread: what was recorded goes out, then the reason."""
     try:
-        output.emit(results.ErrorResult(time_limit_diagnostic(settings.time_limit, text), text))
+        output.emit(results.ErrorResult(diagnostic, text))
         output.end()
     except OutputFailed:
         pass  # there is nobody left to tell
-    return ExitStatus.LIMIT
+    return status
 
 
 def _unwritable(failure: OutputFailed, environment: Environment) -> int:

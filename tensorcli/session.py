@@ -95,9 +95,7 @@ class Session:
             diagnostic = limit_diagnostic(limit.kind, limit.message, place_running(text))
             return _ended(emit, diagnostic, text, ExitStatus.LIMIT)
         except KeyboardInterrupt:
-            place = place_running(text)
-            diagnostic = Diagnostic("interrupted", "KeyboardInterrupt", "interrupted", place)
-            return _ended(emit, diagnostic, text, ExitStatus.INTERRUPTED)
+            return _ended(emit, interrupt_diagnostic(text), text, ExitStatus.INTERRUPTED)
         finally:
             modes.state.warn = outer_warn
 
@@ -290,6 +288,12 @@ def time_limit_diagnostic(seconds: float | None, text: str) -> Diagnostic:
     from tensorcli.explain.raised import limit_diagnostic
 
     return limit_diagnostic("time", f"ran longer than {seconds:g} s", place_running(text))
+
+
+def interrupt_diagnostic(text: str) -> Diagnostic:
+    """Somebody pressed ^C."""
+    place = place_running(text)
+    return Diagnostic("interrupted", "KeyboardInterrupt", "interrupted", place)
 
 
 def fault_diagnostic(fault: Exception, text: str) -> Diagnostic:

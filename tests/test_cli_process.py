@@ -48,6 +48,14 @@ def test_a_full_disk_is_said() -> None:
     assert (status, err) == (4, "tensorcli: cannot write: No space left on device\n")
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+@pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["eval", "--help"], ["ops"]])
+def test_a_full_disk_is_said_by_every_command(arguments: list[str]) -> None:
+    with open("/dev/full", "w") as full:
+        status, _, err = finish(start(*arguments, stdout=full))
+    assert (status, err) == (4, "tensorcli: cannot write: No space left on device\n")
+
+
 def test_interrupted() -> None:
     process = start("run", "--json", "-", stdin=subprocess.PIPE)
     assert process.stdin is not None
@@ -73,6 +81,26 @@ def test_the_watchdog_ends_a_kernel_that_does_not_come_back() -> None:
     assert out == "1\n"
     assert err.startswith("LimitError: ran longer than 0.2 s\n")
     assert time.monotonic() - begun < 10
+
+
+def test_a_kernel_that_does_not_come_back_is_interrupted() -> None:
+    text = "x = torch.ones(8000, 8000)\nprint(1)\ny = x @ x"
+    process = start("run", "--json", "-", stdin=subprocess.PIPE)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(text)
+    process.stdin.close()
+    process.stdin = None
+    assert '"text":"1"' in process.stdout.readline()
+    time.sleep(0.1)
+    begun = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    status, out, err = finish(process)
+    assert status == 130
+    assert '"code":"interrupted"' in out
+    assert out.endswith('{"schema":1,"kind":"end","file":"-"}\n')
+    assert err == ""
+    assert time.monotonic() - begun < 4
 
 
 def test_a_shell_that_asks_for_completions_gets_them() -> None:
