@@ -8,6 +8,7 @@ from engine import layout as layouts
 from engine.errors import TensorIndexError, TensorRuntimeError
 from engine.kinds import composite, multi_view
 from engine.layout import wrap_dim
+from engine.overloads import no_overload
 from engine.registry import F, ops
 from engine.signature import ArgumentError, type_name
 from engine.storage import ask
@@ -192,6 +193,11 @@ def _split_along(x: Tensor, cuts: Any, name: str, least: int, dim: int) -> tuple
             f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor "
             f"with {x.ndim} dimensions!"
         )
+    if isinstance(cuts, Tensor) and cuts.ndim == 0 and cuts.dtype.is_integral:
+        cuts = cuts.item()
+    if cuts.__class__ is not int and not isinstance(cuts, (tuple, list)):
+        texts = ("(Tensor input, int sections)", "(Tensor input, tuple of ints indices)")
+        raise no_overload(name, (x, cuts), {}, texts)
     if cuts.__class__ is int:
         size = x.layout.shape[dim]
         if cuts <= 0 or size % cuts:
