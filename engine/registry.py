@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from engine.autocasting import guarded
+from engine.plain_calls import complaining
 from engine.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -224,7 +225,7 @@ def _find_function(name: str) -> Any:
 
 def _known_function(name: str) -> Any:
     if name in _plain_functions:
-        return _plain_functions[name]
+        return complaining(name, _plain_functions[name])
     op = _function_ops.get(name)
     if op is not None:
         return op.function

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from engine import dtypes
 from engine.device import Device, device
 from engine.dtypes import DType
-from engine.errors import TensorOverflowError, TensorTypeError
+from engine.errors import TensorOverflowError, TensorTypeError, TensorValueError
 from engine.formats import MemoryFormat, StorageLayout
 from engine.tensor import Tensor, number
 
@@ -255,9 +255,16 @@ def _scalar(value: Any, name: str, p: Parameter, position: int) -> Any:
     raise wrong(name, p, position, "Number", value)
 
 
+# What PyTorch's integers hold.
+_LEAST, _MOST = -(2**63), 2**63 - 1
+_TOO_LONG = "Overflow when unpacking long long"
+
+
 def _int(value: Any, name: str, p: Parameter, position: int) -> Any:
     if value.__class__ is int:
-        return value
+        if _LEAST <= value <= _MOST:
+            return value
+        raise TensorValueError(_TOO_LONG)
     if _is_int(value):
         return int(number(value))
     raise wrong(name, p, position, "int", value)
@@ -284,19 +291,21 @@ def _str(value: Any, name: str, p: Parameter, position: int) -> Any:
 
 
 def _dims(value: Any, name: str, p: Parameter, position: int) -> Any:
-    if value.__class__ is int:
+    if value.__class__ is int and _LEAST <= value <= _MOST:
         return (value,)
+    if value.__class__ is int:
+        raise TensorValueError(_TOO_LONG)
     return _size(value, name, p, position)
 
 
 def _size(value: Any, name: str, p: Parameter, position: int) -> Any:
     if isinstance(value, (tuple, list)):
         for at, item in enumerate(value):
-            if item.__class__ is not int:
+            if item.__class__ is not int or not _LEAST <= item <= _MOST:
                 return _converted_ints(value, at, name, p, position)
         return tuple(value)
     if _is_int(value) and p.kind != "Shape":
-        return (int(value) if value.__class__ is int else int(number(value)),)
+        return _converted_ints((value,), 0, name, p, position)
     raise wrong(name, p, position, "tuple of ints", value)
 
 
@@ -318,6 +327,12 @@ def _converted_ints(value: Any, at: int, name: str, p: Parameter, position: int)
                 p.name,
             )
         ints.append(item if item.__class__ is int else int(number(item)))
+        if not _LEAST <= ints[-1] <= _MOST:
+            raise ArgumentError(
+                f"{name}(): argument '{p.name}' failed to unpack the object at pos {i + 1} with "
+                f'error "{_TOO_LONG}"',
+                p.name,
+            )
     return tuple(ints)
 
 

@@ -108,6 +108,7 @@ def of_op(op: registry.Op) -> Entry:
 
 
 def _of_function(name: str, function: Any) -> Entry:
+    function = getattr(function, "__wrapped__", function)
     known = hasattr(function, "__code__")
     return Entry(
         name=name,

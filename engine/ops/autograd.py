@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from engine import backward as passes
 from engine import tape
-from engine.errors import AutogradError, TensorRuntimeError, TensorTypeError
+from engine.errors import AutogradError, EngineError, TensorRuntimeError, TensorTypeError
 from engine.foreign import exchange
 from engine.hooks import HookHandle
 from engine.kinds.creation import check_differentiable
 from engine.modes import warn
 from engine.registry import F, attribute, function, method
-from engine.signature import bind, parameters_of
+from engine.signature import bind, parameters_of, type_name
 from engine.storage import UNTRACKED, Version
 from engine.tensor import Autograd, Tensor, alias
 
@@ -65,6 +65,15 @@ def backward_of_several(
     _run_backward(roots, _per_root(grad_tensors, len(roots)), retain_graph, create_graph, inputs)
 
 
+class NoTensorError(EngineError, AssertionError):
+    """PyTorch asserts that what backward starts from is a tensor."""
+
+    code = "argument"
+
+    def __init__(self) -> None:
+        super().__init__("Expected output to be a torch.Tensor")
+
+
 def _sequence(value: Any) -> list[Any]:
     return [value] if isinstance(value, Tensor) else list(value)
 
@@ -102,8 +111,17 @@ def _starting_gradients(
     roots: Sequence[Tensor], gradients: Sequence[Tensor | None]
 ) -> list[Tensor]:
     """One gradient per root, made or checked; all of them before the roots' own state is."""
+    if len(roots) != len(gradients):
+        raise TensorRuntimeError(f"got {len(roots)} tensors and {len(gradients)} gradients")
+    for given in gradients:
+        if given is not None and not isinstance(given, Tensor):
+            raise TensorTypeError(
+                f"gradients can be either Tensors or None, but got {type_name(given)}"
+            )
     start = []
     for at, (root, given) in enumerate(zip(roots, gradients, strict=True)):
+        if not isinstance(root, Tensor):
+            raise NoTensorError
         if given is None and tape.requires_grad(root) or given is not None:
             start.append(passes.implicit_gradient(root, given, at))
     for at, root in enumerate(roots):

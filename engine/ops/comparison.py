@@ -17,6 +17,7 @@ from engine.kinds import (
     pointwise,
     working,
 )
+from engine.plain_calls import check_tensor
 from engine.registry import F, function, method, ops
 from engine.tensor import Tensor, number
 
@@ -305,6 +306,7 @@ def is_nonzero(input: Tensor) -> bool:
 @method("is_same_size")
 def is_same_size(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same shape."""
+    check_tensor("is_same_size", "other", 2, other)
     return input.layout.shape == other.layout.shape
 
 

@@ -17,7 +17,7 @@ from engine.modes import state
 from engine.overloads import no_overload
 from engine.registry import F, attribute, function, method, ops
 from engine.scalars import number_dtype
-from engine.signature import Parameter, bind, parameters_of
+from engine.signature import ArgumentError, Parameter, bind, parameters_of, type_name
 from engine.tensor import Tensor, kind_of
 
 if TYPE_CHECKING:
@@ -206,6 +206,10 @@ def cpu(x: Tensor, *, memory_format: Any = None) -> Tensor:
 @method("cuda")
 def cuda(x: Tensor, device: Any = None, non_blocking: bool = False, **kwargs: Any) -> Tensor:
     """The tensor on a cuda device."""
+    if device is not None and not isinstance(device, (str, int, devices.Device)):
+        raise ArgumentError(
+            f"cuda(): argument 'device' (position 1) must be torch.device, not {type_name(device)}"
+        )
     named = devices.device(device if device is not None else "cuda")
     return moved(x, x.dtype, devices.require(named))
 

@@ -279,6 +279,11 @@ def _check_shapes(
     kernel, sizes = weight.layout.shape, input.layout.shape
     if len(kernel) < 3:
         raise TensorRuntimeError("weight should have at least three dimensions")
+    if len(sizes) != len(kernel):
+        raise TensorRuntimeError(
+            f"Expected {len(kernel)}-dimensional input for {len(kernel)}-dimensional weight "
+            f"{list(kernel)}, but got {len(sizes)}-dimensional input of size {list(sizes)} instead"
+        )
     if groups <= 0:
         raise TensorRuntimeError("non-positive groups is not supported")
     if kernel[0] < groups:

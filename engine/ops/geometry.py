@@ -13,6 +13,7 @@ from engine.errors import (
     TensorValueError,
 )
 from engine.layout import wrap_dim
+from engine.plain_calls import check_tensor
 from engine.registry import attribute, function, method
 from engine.storage import allocate
 from engine.tensor import Tensor, wrap
@@ -129,6 +130,7 @@ def nbytes(x: Tensor) -> int:
 @method("is_set_to")
 def is_set_to(x: Tensor, tensor: Tensor) -> bool:
     """Whether both show the same memory in the same way."""
+    check_tensor("is_set_to", "tensor", 2, tensor)
     return (
         x.storage is tensor.storage
         and x.offset == tensor.offset
@@ -142,7 +144,13 @@ def broadcast_shapes(*shapes: Any) -> Size:
     """The shape that all ``shapes`` (tuples or numbers) broadcast to."""
     wanted: tuple[int, ...] = ()
     for at, given in enumerate(shapes):
-        one = (given,) if given.__class__ is int else tuple(given)
+        one = (given,) if given.__class__ is int else given
+        if not isinstance(one, (tuple, list)) or any(n.__class__ is not int for n in one):
+            raise TensorRuntimeError(
+                "Input shapes should be of type ints, a tuple of ints, or a list of ints, got "
+                f"{given}"
+            )
+        one = tuple(one)
         if any(n < 0 for n in one):
             raise TensorValueError("Attempting to broadcast a dimension with negative length!")
         n = max(len(wanted), len(one))
@@ -169,6 +177,7 @@ def resize_(x: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
 @function("resize_as_")
 def resize_as_(x: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
     """The tensor with the shape of another."""
+    check_tensor("resize_as_", "the_template", 2, the_template)
     return _resized(x, layouts.contiguous(the_template.layout.shape))
 
 

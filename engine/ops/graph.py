@@ -154,5 +154,8 @@ def get_gradient_edge(tensor: Tensor) -> Any:
 @function("autograd.graph.increment_version")
 def increment_version(tensor: Any) -> None:
     """Count an in-place change that nobody made."""
-    for t in (tensor,) if isinstance(tensor, Tensor) else tensor:
+    tensors = (tensor,) if isinstance(tensor, Tensor) else tensor
+    if not isinstance(tensors, (tuple, list)) or not all(isinstance(t, Tensor) for t in tensors):
+        raise TensorRuntimeError("increment_version expect a Iterable[Tensor] as input")
+    for t in tensors:
         tape.bump(t)

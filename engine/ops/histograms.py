@@ -115,7 +115,13 @@ def _written(value: Any) -> str:
 def _outer_edges(columns: Any, limits: Any) -> list[tuple[float, float]]:
     """The lowest and highest edge of each dimension: those given, or those of the data."""
     edges: list[tuple[float, float]] = []
-    for d in range(columns.shape[1]):
+    n = columns.shape[1]
+    if limits is not None and len(limits) != 2 * n:
+        raise TensorRuntimeError(
+            f"torch.histogramdd: for a {n}-dimensional histogram range should have {2 * n} "
+            f"elements, but got {len(limits)}"
+        )
+    for d in range(n):
         if limits is not None:
             low, high = float(limits[2 * d]), float(limits[2 * d + 1])
             if low > high:

@@ -43,7 +43,7 @@ def _unrecorded(change: Any) -> Any:
 @function("nn.init.calculate_gain")
 def calculate_gain(nonlinearity: str, param: Any = None) -> float:
     """By how much weights before that function should be scaled."""
-    if nonlinearity in _GAINS:
+    if nonlinearity.__class__ is str and nonlinearity in _GAINS:
         return _GAINS[nonlinearity]
     if nonlinearity != "leaky_relu":
         raise TensorValueError(f"Unsupported nonlinearity {nonlinearity}")

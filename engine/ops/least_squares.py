@@ -9,11 +9,11 @@ from engine import layout as layouts
 from engine.errors import DtypeError, TensorRuntimeError
 from engine.kinds import composite, kernel, made
 from engine.registry import functions
-from engine.tensor import kind_of
+from engine.signature import ArgumentError, type_name
+from engine.tensor import Tensor, kind_of
 
 if TYPE_CHECKING:
     from engine.kinds import Made
-    from engine.tensor import Tensor
 
 
 def _linalg(name: str) -> Any:
@@ -26,7 +26,12 @@ def _epsilon(t: Tensor) -> float:
 
 def _tolerances(t: Tensor, atol: Any, rtol: Any) -> tuple[Any, Any]:
     """Absolute and relative: the relative one is eps·max(m, n) where neither is given."""
-    a, r = (v.array if hasattr(v, "array") else v for v in (atol, rtol))
+    for name, value in (("atol", atol), ("rtol", rtol)):
+        if value is not None and not isinstance(value, (Tensor, int, float)):
+            raise ArgumentError(
+                f"linalg.pinv(): argument '{name}' must be float, not {type_name(value)}", name
+            )
+    a, r = (v.array if isinstance(v, Tensor) else v for v in (atol, rtol))
     if r is None:
         r = _epsilon(t) * max(t.layout.shape[-2:]) if a is None else 0.0
     return (0.0 if a is None else a), r

@@ -41,7 +41,7 @@ def reduction_number(reduction: Any, size_average: Any = None, reduce: Any = Non
         return _REDUCTIONS[name]
     if reduction == "elementwise_mean":
         warn("reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.")
-    found = _REDUCTIONS.get(reduction)
+    found = _REDUCTIONS.get(reduction) if reduction.__class__ is str else None
     if found is None:
         raise TensorValueError(f"{reduction} is not a valid value for reduction")
     return found

@@ -8,6 +8,7 @@ from engine.errors import DtypeError, TensorRuntimeError
 from engine.formats import contiguous_format
 from engine.kinds import composite, kernel, made, working
 from engine.matrices import check_float, check_square
+from engine.plain_calls import check_tensors
 from engine.registry import F, function, functions
 
 if TYPE_CHECKING:
@@ -227,6 +228,7 @@ def chain_matmul(*matrices: Tensor) -> Tensor:
         matrices = tuple(matrices[0])
     if not matrices:
         raise TensorRuntimeError("chain_matmul(): Expected one or more matrices")
+    check_tensors(matrices)
     for t in matrices:
         if t.ndim != 2:
             raise TensorRuntimeError(f"Tensor dimension is {t.ndim}, expected 2 instead.")

@@ -297,9 +297,9 @@ def contract(a: Tensor, b: Tensor, dims_a: tuple[int, ...], dims_b: tuple[int, .
     for i, j in zip(dims_a, dims_b, strict=True):
         if p[i] != q[j]:
             if p[i] == 1:
-                b = b.sum((j,), keepdim=True)
+                b = b.sum((j,), keepdim=True, dtype=b.dtype)
             elif q[j] == 1:
-                a = a.sum((i,), keepdim=True)
+                a = a.sum((i,), keepdim=True, dtype=a.dtype)
     p, q = a.layout.shape, b.layout.shape
     rest_a = [d for d in range(a.ndim) if d not in dims_a]
     rest_b = [d for d in range(b.ndim) if d not in dims_b]
@@ -310,7 +310,7 @@ def contract(a: Tensor, b: Tensor, dims_a: tuple[int, ...], dims_b: tuple[int, .
     if not rest_a and not rest_b:
         return x.reshape((inside,)).dot(y.reshape((inside,))).reshape(())
     if rows == 1 and columns == 1:
-        return (x.squeeze() * y.squeeze()).sum().reshape(shape)
+        return (x.squeeze() * y.squeeze()).sum(dtype=a.dtype).reshape(shape)
     return x.reshape((rows, inside)).mm(y.reshape((inside, columns))).reshape(shape)
 
 
@@ -328,6 +328,11 @@ def _pairs(dims: Any, a: Tensor, b: Tensor) -> tuple[Any, Any]:
                 f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}"
             )
         return tuple(range(-dims, 0)), tuple(range(dims))
+    if not isinstance(dims, (tuple, list)) or len(dims) != 2:
+        raise TensorRuntimeError(
+            "tensordot expects dims to be int or tuple[list[int], list[int]] or list[list[int]] "
+            f"containing two lists, but got dims={dims}"
+        )
     first, second = dims
     for at, (name, value) in enumerate((("dims_self", first), ("dims_other", second))):
         if not isinstance(value, (tuple, list)):
@@ -439,7 +444,8 @@ def linalg_cross(input: Tensor, other: Tensor, *, dim: Dim = -1) -> Made:
     if input.dtype is not other.dtype:
         raise DtypeError(f"expected scalar type {input.dtype.title} but found {other.dtype.title}")
     _check_stub(input.dtype, "cross")
-    return made(input.dtype, shape, lambda xp: _cross_arrays(xp, working(input), working(other), d))
+    # Low precision is rounded after each step.
+    return made(input.dtype, shape, lambda xp: _cross_arrays(xp, input.array, other.array, d))
 
 
 def _cross_dim(input: Tensor, other: Tensor, dim: int | None) -> int:

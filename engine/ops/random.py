@@ -81,6 +81,10 @@ def get_rng_state() -> Tensor:
 @function("set_rng_state", "random.set_rng_state")
 def set_rng_state(new_state: Tensor) -> None:
     """Put the generator into a state that ``get_rng_state`` gave."""
+    if not isinstance(new_state, Tensor):
+        raise TensorTypeError(f"expected a torch.ByteTensor, but got {type_name(new_state)}")
+    if new_state.array is None:
+        raise TensorTypeError("RNG state must be a torch.ByteTensor")
     draws.default.set_state(new_state.array)
 
 
@@ -274,6 +278,13 @@ _LIKE_TEXTS = tuple(
 )
 
 
+def _is_bound(value: Any) -> bool:
+    """Whether a bound is an integer, or a tensor of one number that is real."""
+    if isinstance(value, Tensor):
+        return value.layout.numel == 1 and not value.dtype.is_complex
+    return value.__class__ in (int, bool)
+
+
 @function("randint_like")
 def randint_like(*args: Any, **kwargs: Any) -> Tensor:
     """Integers in the tensor's shape, dtype and device."""
@@ -285,6 +296,8 @@ def randint_like(*args: Any, **kwargs: Any) -> Tensor:
     if given == 2:
         values.insert(1, 0)
     input, low, high, generator, dtype, memory_format = values
+    if not all(_is_bound(bound) for bound in (low, high)):
+        raise no_overload("randint_like", args, kwargs, _LIKE_TEXTS)
     check_word(int(low), int(high))
     found = dtype or input.dtype
     shared.device = shared.device or input.device
@@ -622,6 +635,8 @@ def _normal_of(mean: Any, std: Any, dtype: DType, generator: Generator | None, d
     for other in shapes[1:]:
         shape = layouts.broadcast_shapes(shape, other)
     layout = layouts.contiguous(shape)
+    if isinstance(std, Tensor) and std.dtype.is_complex:
+        raise TensorRuntimeError("normal expects standard deviation to be non-complex")
     if not isinstance(std, Tensor) and not std >= 0:
         raise TensorRuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
     _check_kernel("normal_kernel_cpu", dtype)

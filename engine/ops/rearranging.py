@@ -17,6 +17,7 @@ from engine.errors import (
 from engine.formats import contiguous_format
 from engine.kinds import composite, kernel, made
 from engine.layout import wrap_dim
+from engine.plain_calls import check_tensor, check_tensors
 from engine.registry import F, function, ops
 from engine.storage import ask
 from engine.tensor import Tensor
@@ -379,6 +380,7 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     """The tensors expanded to their common shape."""
     if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
         tensors = tuple(tensors[0])
+    check_tensors(tensors)
     shape: tuple[int, ...] = ()
     for t in tensors:
         shape = layouts.broadcast_shapes(shape, t.layout.shape)
@@ -388,10 +390,12 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
 def _at_least(n: int, raise_one: Any) -> None:
     def call(*tensors: Any) -> Any:
         if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
-            tensors = tuple(tensors[0])
-            return tuple([raise_one(t) for t in tensors])
+            check_tensors(tensors[0])
+            return tuple([raise_one(t) for t in tensors[0]])
         if len(tensors) == 1:
+            check_tensor(call.__name__, "input", 1, tensors[0])
             return raise_one(tensors[0])
+        check_tensors(tensors)
         return tuple([raise_one(t) for t in tensors])
 
     call.__name__ = f"atleast_{n}d"

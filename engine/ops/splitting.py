@@ -155,6 +155,13 @@ def _cut(x: Tensor, sections: Any, dim: int) -> tuple[Tensor, ...]:
     )
 
 
+_CUTS_TEXTS = (
+    "(Tensor input, tuple of ints indices, int dim = 0)",
+    "(Tensor input, Tensor tensor_indices_or_sections, int dim = 0)",
+    "(Tensor input, int sections, int dim = 0)",
+)
+
+
 @composite(view="always", out=False, example="tensor_split(arange(7), 3)")
 def tensor_split(
     input: Tensor,
@@ -165,7 +172,9 @@ def tensor_split(
     sections: Any = None,
 ) -> Any:
     """So many nearly equal pieces, the first ones longer, or pieces cut before given indices."""
-    cuts = next(v for v in (indices_or_sections, indices, sections) if v is not None)
+    cuts = next((v for v in (indices_or_sections, indices, sections) if v is not None), None)
+    if cuts is None:
+        raise no_overload("tensor_split", (input,), {}, _CUTS_TEXTS)
     if input.ndim == 0:
         raise TensorRuntimeError(
             "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims"
