@@ -45,6 +45,15 @@ def small_total(layout: Layout, kind: Kind) -> Any:
     return lambda x: np.asarray(x.reshape(n).dot(column))
 
 
+def small_average(layout: Layout, kind: Kind) -> Any:
+    """As ``small_total`` for the mean."""
+    if small_total(layout, kind) is None:
+        return None
+    n = layout.numel
+    column = ones(kind.np.char, n)
+    return lambda x: np.asarray(x.reshape(n).dot(column) / n)
+
+
 def total(xp: Any, x: Any, axes: Any) -> Any:
     """The sum over ``axes`` (a tuple; None for all) in the array's own dtype."""
     char = x.dtype.char

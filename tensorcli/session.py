@@ -39,6 +39,10 @@ class InternalFault(BaseException):
         self.cause = cause
 
 
+# Lines above which a text is taken for a machine's: watching it costs a third of its time.
+_LONG = 10_000
+
+
 class Session:
     """One person's names and modes. Making one puts the engine back to its first state.
 
@@ -106,7 +110,7 @@ class Session:
         replay = Replay(self.texts, text, self.seed)
         now.replay = lambda: replay
         try:
-            program = compile_program(text, file, advice=self._advice(listener))
+            program = compile_program(text, file, advice=self._advice(text, listener))
             program.run(self.names, listener)
             self.texts.append(text)
             if self.settings.trace_nan:
@@ -129,9 +133,9 @@ class Session:
             return _ended(listener.emit, diagnostic, text, status)
         return ExitStatus.OK
 
-    def _advice(self, listener: Listener) -> Adviser | None:
-        """An eye for silent surprises, where hints are wanted."""
-        if self.settings.hints == "off":
+    def _advice(self, text: str, listener: Listener) -> Adviser | None:
+        """An eye for silent surprises, where hints are wanted and the text is a person's."""
+        if self.settings.hints == "off" or text.count("\n") > _LONG:
             return None
         return Adviser(listener.hint, self.names, listener.interactive)
 

@@ -56,6 +56,7 @@ def pointwise(
     check_number: Callable[[Any, DType], None] | None = None,
     numbers: bool = False,
     number_strides: str | Callable[..., str] = "operand",
+    short: Callable[..., dict[Any, Any] | None] | None = None,
     lacks: Callable[..., bool] | None = None,
     refuse_inplace: Callable[..., None] | None = None,
     exact_last: bool = False,
@@ -73,7 +74,8 @@ def pointwise(
     stead (or None), so that the usual call keeps to the quick path. ``refuse(*operands)`` raises
     for dtypes that do not go together, ``check_number(number, compute dtype)`` for a last
     operand that is a number. ``numbers``: two numbers are accepted as well.
-    ``number_strides`` says how numbers count for the result's strides: "operand" as 0-d
+    ``short(*operands)`` may give functions of (array, number) for some numbers, in place of the
+    kernel. ``number_strides`` says how numbers count for the result's strides: "operand" as 0-d
     operands, "inner" not at all, "always": PyTorch computes the op with a
     number of its own, "contiguous": none count; or a function of the operands gives one of
     these. ``lacks(*operands)`` holds where PyTorch has no kernel;
@@ -101,6 +103,7 @@ def pointwise(
             rule.check_number = check_number
             rule.numbers = numbers
             rule.number_strides = number_strides
+            rule.short = short
             rule.lacks = lacks
             rule.refuse_inplace = refuse_inplace
             rule.exact_last = exact_last
@@ -264,7 +267,8 @@ def _binary(rule: Rule) -> Any:
             check_numbers(n)
             number = number_array(plan, n)
         y: Tensor = _new(Tensor)
-        y.array = plan.run(number, x.array) if reflected else plan.run(x.array, number)
+        run = plan.run if plan.short is None else plan.short.get(n, plan.run)
+        y.array = run(number, x.array) if reflected else run(x.array, number)
         y.kind = plan.kind
         y.layout = plan.layout
         y.offset = 0

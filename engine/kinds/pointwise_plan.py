@@ -78,6 +78,7 @@ class Rule:
     __slots__ = (
         "attributes", "check_number", "count", "defaults", "exact_last", "kernel", "lacks", "name",
         "number_strides", "numbers", "op", "otherwise", "promote", "promoted", "quick",
+        "short",
         "recorder", "refuse", "refuse_inplace", "stub", "takes", "ufunc",
     )  # fmt: skip
 
@@ -90,6 +91,7 @@ class Rule:
     lacks: Callable[..., bool] | None
     name: str
     number_strides: Any
+    short: Any
     numbers: bool
     op: Op
     otherwise: Callable[..., tuple[str, tuple[Any, ...]] | None] | None
@@ -115,7 +117,7 @@ class Rule:
 class Plan:
     """What to do with operands of certain kinds and layouts."""
 
-    __slots__ = ("check", "compute", "kind", "layout", "narrow", "numbers", "run", "ufunc")
+    __slots__ = ("check", "compute", "kind", "layout", "narrow", "numbers", "run", "short", "ufunc")
 
     def __init__(self, run: Any, kind: Kind, layout: Layout, compute: DType):
         self.run = _asking(run, kind, layout) if is_big(kind, layout) else run
@@ -127,6 +129,8 @@ class Plan:
         self.numbers: dict[Any, Any] = {}
         self.check: Any = None
         self.narrow: Any = None
+        # For some numbers as the last operand a shorter way to the same array.
+        self.short: dict[Any, Any] | None = None
 
 
 def _asking(run: Any, kind: Kind, layout: Layout) -> Any:
@@ -187,6 +191,8 @@ def make_plan(rule: Rule, operands: list[Any], attributes: tuple[Any, ...]) -> P
         plan.narrow = common.np
     if not isinstance(operands[-1], Tensor):
         plan.check = rule.check_number
+        if rule.short is not None and layout.plain and not is_big(kind, layout):
+            plan.short = rule.short(*operands)
     return plan
 
 

@@ -80,6 +80,8 @@ def _base_slope(g: Tensor, input: Tensor, exponent: Any) -> Tensor:
     if not isinstance(exponent, Tensor):
         if exponent == 0:
             return F.zeros_like(g)
+        if exponent == 2:
+            return g * conj(input * exponent)
         return g * conj(exponent * input.pow(exponent - 1))
     return F.where(exponent == 0, 0, g * conj(exponent * input.pow(exponent - 1)))
 
@@ -104,6 +106,15 @@ def _power_strides(input: Any, exponent: Any) -> str:
     return "inner" if isinstance(input, Tensor) else "contiguous"
 
 
+def _short_power(input: Any, exponent: Any) -> dict[Any, Any] | None:
+    """Squares of what needs no conversion: one product, however small the tensor."""
+    if not isinstance(input, Tensor) or not input.layout.plain:
+        return None
+    if input.dtype.name not in ("float32", "float64"):
+        return None
+    return {2: lambda a, two: a * a}
+
+
 def _power_dtypes(common: DType) -> tuple[DType, DType]:
     """In bfloat16 PyTorch rounds the squares of which it makes short powers, in float16 not."""
     return (common, common) if common is dtypes.bfloat16 else DEFAULT(common)
@@ -120,6 +131,7 @@ def _power_dtypes(common: DType) -> tuple[DType, DType]:
         isinstance(exponent, Tensor) and all(_is_mask(t) for t in (input, exponent))
     ),
     number_strides=_power_strides,
+    short=_short_power,
     example="pow(tensor([1., 2., 3.]), 2)",
 )
 def pow(input: Operand, exponent: Operand) -> Tensor:

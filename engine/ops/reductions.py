@@ -12,7 +12,7 @@ from engine.kinds.conjugate import conj
 from engine.kinds.reduction import TO_BOOL, TO_FLOAT, TO_INT64, check_takes
 from engine.kinds.view import expanded
 from engine.registry import F
-from engine.summing import small_total, total
+from engine.summing import small_average, small_total, total
 
 if TYPE_CHECKING:
     from engine.dtypes import DType
@@ -94,6 +94,7 @@ def _check_mean(given: DType, dtype: DType | None) -> None:
 
 @reduction(
     kernel=average,
+    small=small_average,
     refuse=_check_mean,
     stub="sum_cpu",
     vjp=lambda g, input_shape, dim, keepdim: (

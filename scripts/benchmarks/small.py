@@ -64,7 +64,8 @@ for step in range(1000):
 
 STATEMENTS = "import torch\nx = torch.ones(3, 4)\n" + "y = x + 1.0\n" * 100_000
 
-Work = "Callable[[], object]"
+# Seconds of one library's turn.
+BATCH = 0.02
 
 
 def _tensors(make: Any) -> dict[str, Callable[[], object]]:
@@ -130,8 +131,9 @@ def rows() -> Iterator[tuple[str, Callable[[], object], Callable[[], object]]]:
 
 def measure(a: Callable[[], object], b: Callable[[], object], rounds: int) -> tuple[float, float]:
     """Median seconds of both, taken in turns after one run of each."""
-    count = max(1, int(0.01 / max(_once(a, 1), _once(b, 1), 1e-7)))
-    _once(a, count), _once(b, count)
+    # The first call makes closures and caches; batches are long enough to forget the other library.
+    once = max(min(_once(work, 1) for _ in range(3)) for work in (a, b))
+    count = max(1, int(BATCH / once))
     times: tuple[list[float], list[float]] = ([], [])
     for _ in range(rounds if count > 1 else max(3, rounds // 4)):
         times[0].append(_once(a, count))
@@ -152,6 +154,9 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--row", default="", help="only rows with this text")
     arguments = parser.parse_args()
+    # As the command's entry sets the collector; for both libraries alike.
+    gc.freeze()
+    gc.set_threshold(20_000, 50, 1_000)
     print(f"{'':32}{'tensorcli':>12}{'PyTorch':>12}{'ratio':>8}{'target':>8}")
     late = 0
     for name, ours, theirs in rows():

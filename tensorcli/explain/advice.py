@@ -375,5 +375,6 @@ def _may_lose_leaf(node: ast.Assign, name: str) -> bool:
 
 def _asks_inside(node: ast.expr) -> bool:
     """Whether an operand is made with requires_grad=True."""
-    keywords = node.keywords if isinstance(node, ast.Call) else []
-    return any(k.arg == "requires_grad" for k in keywords)
+    if node.__class__ is not ast.Call:
+        return False
+    return any(k.arg == "requires_grad" for k in node.keywords)  # type: ignore[attr-defined]
