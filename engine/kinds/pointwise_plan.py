@@ -191,7 +191,8 @@ def make_plan(rule: Rule, operands: list[Any], attributes: tuple[Any, ...]) -> P
         plan.narrow = common.np
     if not isinstance(operands[-1], Tensor):
         plan.check = rule.check_number
-        if rule.short is not None and layout.plain and not is_big(kind, layout):
+        computed = kind.device.type != "meta"
+        if rule.short is not None and layout.plain and computed and not is_big(kind, layout):
             plan.short = rule.short(*operands)
     return plan
 
