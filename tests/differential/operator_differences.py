@@ -66,12 +66,12 @@ def _difference(call: Call) -> str | None:
     mine, wrong = attempt(lambda: ours(op)(*arguments, **options))
     if refused is not None or wrong is not None:
         return kinds_differ(refused, wrong)
-    if call.name in UNSTABLE:
+    if call.op.name in UNSTABLE:
         return _compare(theirs, mine, False) or _compare(*_keys(sample, theirs, mine), True)
     process = sample.output_process_fn_grad
     free = process.__code__.co_code != _SAME
-    loose = call.name in ROUNDED_BETWEEN
-    found = _compare(theirs, mine, call.name not in UNINITIALISED and not free, loose)
+    loose = call.op.name in ROUNDED_BETWEEN
+    found = _compare(theirs, mine, call.op.name not in UNINITIALISED and not free, loose)
     if found is not None:
         return found
     if free:
