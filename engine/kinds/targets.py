@@ -54,7 +54,7 @@ def check_scattered(
 ) -> int:
     """The dimension counted from the front; refuses shapes and dtypes that do not fit."""
     d = wrap_dim(dim, input.ndim)
-    if index.dtype not in indices.WHOLE:
+    if index.layout.numel and index.dtype not in indices.WHOLE:
         raise TensorRuntimeError(f"{name}(): Expected dtype int32/int64 for index")
     if source is not None and source.dtype is not input.dtype:
         raise DtypeError("scatter(): Expected self.dtype to be equal to src.dtype")

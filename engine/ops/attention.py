@@ -74,11 +74,14 @@ def _gradients(
     p = ops["_safe_softmax"].function(scores, -1)
     to_p = g.matmul(value.transpose(-2, -1))
     to_scores = p * (to_p - (to_p * p).sum(-1, keepdim=True)) * scale
-    return (
+    found = (
         to_scores.matmul(key),
         to_scores.transpose(-2, -1).matmul(query),
         p.transpose(-2, -1).matmul(g),
     )
+    # In memory the heads stand after the positions.
+    q, k, v = (t.transpose(1, 2).contiguous().transpose(1, 2) for t in found)
+    return q, k, v
 
 
 @kernel(

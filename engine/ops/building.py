@@ -23,7 +23,9 @@ def _blocks(g: Tensor, tensors_shapes: Any) -> list[Tensor]:
     for shape in tensors_shapes:
         rows, columns = _as_matrix(shape)
         part = g.narrow(0, row, rows).narrow(1, column, columns)
-        parts.append(part.reshape(shape))
+        for _ in range(2 - len(shape)):
+            part = part.select(int(part.ndim == 2 and columns == 1), 0)
+        parts.append(part)
         row += rows
         column += columns
     return parts

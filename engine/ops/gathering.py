@@ -69,10 +69,10 @@ def gather(input: Tensor, dim: Dim, index: Tensor, *, sparse_grad: bool = False)
     The other places are those of the element of ``index`` itself; negative ones are refused.
     """
     d = wrap_dim(dim, input.ndim)
-    if index.dtype not in indices.WHOLE:
-        raise TensorRuntimeError("gather(): Expected dtype int32/int64 for index")
     shape = index.layout.shape
     if index.layout.numel:
+        if index.dtype not in indices.WHOLE:
+            raise TensorRuntimeError("gather(): Expected dtype int32/int64 for index")
         if max(index.ndim, 1) != max(input.ndim, 1):
             raise TensorRuntimeError(
                 "Index tensor must have the same number of dimensions as input tensor"
@@ -153,7 +153,10 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)
     if any(n < 0 for n in sizes):
         raise TensorValueError(f"'shape' cannot have negative values, but got {tuple(sizes)}")
+    if not sizes:
+        return ()
     steps = layouts.contiguous_strides(sizes)
+    indices = indices.to(dtypes.int64)
     coordinates = F.stack(
         [
             F.remainder(F.floor_divide(indices, step), size)

@@ -34,7 +34,8 @@ def _trilinear_product(a: Tensor, weight: Tensor, b: Tensor) -> Tensor:
 def _trilinear_gradients(
     g: Tensor, a: Tensor, weight: Tensor, b: Tensor, needed: tuple[bool, ...]
 ) -> list[Any]:
-    return differentiated(_trilinear_product, g, (a, weight, b), needed)
+    found = differentiated(_trilinear_product, g, (a, weight, b), needed)
+    return [None if f is None else f.contiguous() for f in found]
 
 
 @kernel(

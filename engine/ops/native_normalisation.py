@@ -61,5 +61,8 @@ def native_group_norm(
 ) -> Any:
     """group_norm with the means and inverse deviations of the groups."""
     y = F.group_norm(input, group, weight, bias, eps, True)
-    grouped = _wide(input).reshape((N, group, C // group * HxW))
-    return y, grouped.mean(2), (grouped.var(2, correction=0) + eps).rsqrt()
+    x = input.to(dtypes.float32) if input.dtype.low else input
+    grouped = x.reshape((N, group, C // group * HxW))
+    mean, inverse = grouped.mean(2), (grouped.var(2, correction=0) + eps).rsqrt()
+    kept = input.dtype if weight is None else weight.dtype
+    return y, mean.to(kept), inverse.to(kept)

@@ -41,7 +41,9 @@ def _through(build: Any, g: Tensor, inputs: tuple[Tensor, ...], needed: tuple[bo
     leaves = [t if create and t.requires_grad else t.detach().requires_grad_() for t in inputs]
     with functions["enable_grad"]():
         y = build(*leaves)
-    found = functions["autograd.grad"](y, leaves, g, create_graph=create)
+    if not y.requires_grad:  # no reflections
+        return (None,) * len(inputs)
+    found = functions["autograd.grad"](y, leaves, g, create_graph=create, allow_unused=True)
     return tuple(f if n else None for f, n in zip(found, needed, strict=True))
 
 

@@ -212,7 +212,7 @@ def _paired(x: Tensor, y: Tensor, dims: list[int]) -> Tensor:
             continue
         wide_x, wide_y = x.layout.shape[d] != 1, y.layout.shape[d] != 1
         (both if wide_x and wide_y else left if wide_x else right).append(d)
-    if left and right and right[0] < left[0]:
+    if left and right and y.layout.shape[right[0]] != 1 and right[0] < left[0]:
         x, y, left, right = y, x, right, left
     p, q = x.layout.shape, y.layout.shape
     batch, rows = _count(p[d] for d in both), _count(p[d] for d in left)
