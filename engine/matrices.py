@@ -165,3 +165,32 @@ def first_minor(xp: Any, a: Any) -> int:
         x[j, j] = d**0.5
         x[j + 1 :, j] = (a[j + 1 :, j] - x[j + 1 :, :j] @ x[j, :j].conj()) / x[j, j]
     return 0
+
+
+def decomposed(xp: Any, a: Any, whole: bool) -> list[Any]:
+    """U, S and Vh; nan for matrices with infinite elements, a refusal of nan ones.
+
+    LAPACK sees neither: for some of them it writes complaints to standard output.
+    """
+    finite = xp.isfinite(a).all(axis=(-2, -1))
+    if not finite.all():
+        for at in xp.argwhere(xp.isnan(a).any(axis=(-2, -1))):
+            which = f"(Batch element {int(at[0])}): " if len(at) else ""
+            raise LinAlgError(
+                f"linalg.svd: {which}The algorithm failed to converge because the input matrix "
+                "contained non-finite values."
+            )
+        a = xp.where(finite[..., None, None], a, 0)
+    try:
+        u, s, vh = xp.linalg.svd(a, full_matrices=whole)
+    except xp.linalg.LinAlgError:
+        *lead, m, n = a.shape
+        k = min(m, n)
+        u = xp.empty((*lead, m, m if whole else k), a.dtype)
+        s = xp.empty((*lead, k), a.real.dtype)
+        vh = xp.empty((*lead, n if whole else k, n), a.dtype)
+        finite = xp.zeros(tuple(lead), bool)
+    if not finite.all():
+        for part in (u, s, vh):
+            part[~finite] = xp.nan
+    return [u, s, vh]

@@ -12,6 +12,7 @@ from engine.exposed import expose
 from engine.modes import state, warn
 from engine.optimising import Optimizer
 from engine.registry import F, function
+from engine.signature import ArgumentError, type_name
 from engine.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -115,9 +116,15 @@ def is_autocast_enabled(device_type: str | None = None) -> bool:
 @function("get_autocast_dtype")
 def get_autocast_dtype(device_type: str) -> DType:
     """The dtype that autocast uses, or would use."""
+    if not isinstance(device_type, str):
+        raise ArgumentError(
+            "get_autocast_dtype(): argument 'device_type' (position 1) must be str, not "
+            f"{type_name(device_type)}"
+        )
+    device(device_type)  # refuses a name that is none
     if device_type == "cpu" and state.autocast is not None:
         return state.autocast
-    return _preferred[device_type]
+    return _preferred.get(device_type, dtypes.float16)
 
 
 @function("set_autocast_enabled")

@@ -185,6 +185,10 @@ def embedding_bag(
         raise TensorRuntimeError(
             f"input has to be a 1D or 2D Tensor, but got Tensor of dimension {indices.ndim}"
         )
+    if weight.ndim != 2:
+        raise TensorRuntimeError(
+            f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.ndim}"
+        )
     rows = weight.layout.shape[0]
     padding = -1 if padding_idx is None else padding_idx + (rows if padding_idx < 0 else 0)
     y = ops["nn.embedding_bag"].function(
@@ -266,6 +270,10 @@ def _embedding_bag(
     """
     if weight.dtype is dtypes.int64 and input.is_floating_point():
         weight, input = input, weight
+    if weight.dim() != 2:
+        raise TensorValueError(
+            f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.dim()}"
+        )
     if per_sample_weights is not None and input.size() != per_sample_weights.size():
         raise TensorValueError(
             f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then "

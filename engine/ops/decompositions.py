@@ -14,6 +14,7 @@ from engine.matrices import (
     check_matrix,
     check_square,
     column_major,
+    decomposed,
 )
 from engine.registry import F, functions
 from engine.return_types import named
@@ -318,26 +319,6 @@ def _singular_values_gradient(g: Any, y: Any, full_matrices: bool) -> Tensor:
     return u @ inner @ vh
 
 
-def _singular(xp: Any, a: Any, whole: bool) -> list[Any]:
-    """U, S and Vh; nan for infinite elements, a refusal for nan ones."""
-    if xp.isnan(a).any():
-        raise LinAlgError(
-            "linalg.svd: The algorithm failed to converge because the input matrix contained "
-            "non-finite values."
-        )
-    try:
-        return list(xp.linalg.svd(a, full_matrices=whole))
-    except xp.linalg.LinAlgError:
-        *lead, m, n = a.shape
-        k = min(m, n)
-        nan = float("nan")
-        return [
-            xp.full((*lead, m, m if whole else k), nan, a.dtype),
-            xp.full((*lead, k), nan, a.real.dtype),
-            xp.full((*lead, n if whole else k, n), nan, a.dtype),
-        ]
-
-
 @kernel(
     name="linalg.svd",
     spaces=("linalg.",),
@@ -361,7 +342,7 @@ def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> 
     k = min(m, n)
 
     def run(xp: Any) -> Any:
-        return _singular(xp, A.array, full_matrices)
+        return decomposed(xp, A.array, full_matrices)
 
     return (
         made(A.dtype, column_major((*lead, m, m if full_matrices else k)), run),

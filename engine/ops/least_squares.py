@@ -8,6 +8,7 @@ from engine import dtypes
 from engine import layout as layouts
 from engine.errors import DtypeError, TensorRuntimeError
 from engine.kinds import composite, kernel, made
+from engine.matrices import decomposed
 from engine.registry import functions
 from engine.signature import ArgumentError, type_name
 from engine.tensor import Tensor, kind_of
@@ -52,7 +53,7 @@ def _pseudo_inverse(xp: Any, a: Any, atol: Any, rtol: Any, hermitian: bool) -> A
         size = xp.abs(values)
         vh = _h(u)
     else:
-        u, values, vh = xp.linalg.svd(a, full_matrices=False)
+        u, values, vh = decomposed(xp, a, False)
         size = values
     keep = size > _cut(xp, size.max(axis=-1), atol, rtol)
     inverse = xp.where(keep, 1 / xp.where(keep, values, 1), 0).astype(values.dtype)
@@ -151,7 +152,7 @@ def matrix_rank(
         if hermitian:
             values = xp.abs(xp.linalg.eigvalsh(input.array))
         else:
-            values = xp.linalg.svd(input.array, compute_uv=False)
+            values = decomposed(xp, input.array, False)[1]
         limit = _cut(xp, values.max(axis=-1), absolute, relative)
         return xp.asarray((values > limit).sum(axis=-1))
 
@@ -173,7 +174,18 @@ def _solve_each(xp: Any, a: Any, b: Any, rcond: float | None) -> tuple[Any, Any,
     values = xp.zeros((*own, min(m, n)), a.real.dtype)
     if min(m, n) == 0:
         return x, ranks, values
-    for at in xp.ndindex(lead):
+    for nr, at in enumerate(xp.ndindex(lead)):
+        # LAPACK writes to standard output what it thinks of numbers that are not finite.
+        total = abs(whole[at]).sum() + abs(b[at]).sum()
+        if xp.isnan(whole[at]).any() or xp.isnan(b[at]).any():
+            which = f"(Batch element {nr}): " if at else ""
+            raise TensorRuntimeError(
+                f"torch.linalg.lstsq: {which}Argument 4 has illegal value. Most certainly there "
+                "is a bug in the implementation calling the backend library."
+            )
+        if not xp.isfinite(total):
+            x[at] = xp.nan
+            continue
         found = xp.linalg.lstsq(whole[at], b[at], rcond=rcond)
         x[at] = found[0]
         place = tuple(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from engine import tape
 from engine.errors import AutogradError, TensorTypeError
 from engine.foreign import exchange
+from engine.plain_calls import check_tensor
 from engine.registry import method
 from engine.tensor import Tensor
 
@@ -59,10 +60,13 @@ def apply_(x: Tensor, callable: Callable[..., Any]) -> Tensor:
 @method("map_")
 def map_(x: Tensor, tensor: Tensor, callable: Callable[..., Any]) -> Tensor:
     """Each element replaced by what the function makes of it and of that of ``tensor``."""
+    check_tensor("map_", "tensor", 2, tensor)
     return _change("map_", x, (tensor,), callable)
 
 
 @method("map2_")
 def map2_(x: Tensor, first: Tensor, second: Tensor, callable: Callable[..., Any]) -> Tensor:
     """As ``map_``, with elements of two further tensors."""
+    check_tensor("map2_", "x", 2, first)
+    check_tensor("map2_", "y", 3, second)
     return _change("map2_", x, (first, second), callable)

@@ -78,6 +78,7 @@ _PADE = (
     40840800.0, 960960.0, 16380.0, 182.0, 1.0,
 )  # fmt: skip
 _PADE_NORM = 5.37
+_MOST_SQUARINGS = 1023  # the largest double is below 2 to the power of one more
 
 
 def _exponential(xp: Any, a: Any) -> Any:
@@ -89,7 +90,7 @@ def _exponential(xp: Any, a: Any) -> Any:
     sizes = xp.abs(x).sum(axis=-2).max(axis=-1)
     largest = float(sizes.max())
     squarings = 0
-    while largest > _PADE_NORM and squarings < 64:
+    while largest > _PADE_NORM and squarings < _MOST_SQUARINGS:
         largest /= 2
         squarings += 1
     x = x / 2.0**squarings

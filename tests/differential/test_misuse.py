@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -58,6 +61,30 @@ torch.mvlgamma(torch.ones(2), 2 ** 63)
 torch.round(torch.ones(2), decimals=2 ** 63)
 """.strip().splitlines()
 
+# Types alike, and no word on standard output, where LAPACK complains of numbers not finite.
+NOT_FINITE = """
+torch.linalg.matrix_rank(nan)
+torch.linalg.pinv(nan)
+torch.linalg.svd(torch.stack([one, nan]))
+torch.linalg.cond(nan)
+torch.linalg.lstsq(nan, one)
+torch.linalg.lstsq(one, nan, driver='gelsd')
+torch.linalg.lstsq(torch.stack([one, nan]), one)
+torch.nn.functional.embedding_bag(torch.tensor([0]), torch.ones(3), torch.tensor([0]))
+torch.embedding_bag(torch.tensor(3.), torch.tensor([0]), torch.tensor([0]))
+torch.get_autocast_dtype('xyz')
+torch.get_autocast_dtype(5)
+torch.ones(2).map_(5, torch.add)
+""".strip().splitlines()
+INFINITE = """
+torch.linalg.svdvals(torch.ones(30, 30) * float('inf'))
+torch.linalg.svdvals(torch.stack([one, torch.ones(2, 2) * float('inf')]))
+torch.linalg.matrix_rank(torch.stack([one, torch.ones(2, 2) * float('inf')]))
+torch.linalg.pinv(torch.stack([one, torch.ones(2, 2) * float('inf')]))
+torch.linalg.lstsq(torch.ones(2, 2) * float('inf'), one).solution
+""".strip().splitlines()
+MATRICES = "one = torch.eye(2)\nnan = torch.ones(2, 2) * float('nan')\n"
+
 # Types alike; PyTorch's sentences are longer, with every signature or with a C++ trace.
 RAISED_ALIKE = """
 torch.zeros(2 ** 63)
@@ -86,14 +113,16 @@ ERRORS = (Exception,)
 
 
 def theirs(call: str) -> BaseException:
+    names: dict[str, object] = {"torch": torch}
+    exec(MATRICES, names)
     with pytest.raises(ERRORS) as caught:
-        eval(call, {"torch": torch})
+        eval(call, names)
     return caught.value
 
 
 def ours(call: str) -> BaseException:
     with pytest.raises(ERRORS) as caught:
-        compile_program(f"import torch\n{call}").run({}, Silence())
+        compile_program(f"import torch\n{MATRICES}{call}").run({}, Silence())
     return caught.value
 
 
@@ -108,3 +137,25 @@ def test_type(call: str) -> None:
     expected, found = theirs(call), ours(call)
     assert public_type(found) == type(expected).__name__, (str(found), str(expected))
     assert not any(word in str(found) for word in ("numpy", "ufunc", "zip()"))
+
+
+@pytest.mark.parametrize("call", NOT_FINITE)
+def test_not_finite(call: str, capfd: pytest.CaptureFixture[str]) -> None:
+    expected = public_type(theirs(call)) if "LinAlg" not in type(theirs(call)).__name__ else ""
+    capfd.readouterr()
+    found = ours(call)
+    assert public_type(found) == (expected or "LinAlgError")
+    assert capfd.readouterr().out == ""
+
+
+@pytest.mark.parametrize("call", INFINITE)
+def test_infinite(call: str, capfd: pytest.CaptureFixture[str]) -> None:
+    names: dict[str, object] = {"torch": torch}
+    exec(MATRICES, names)
+    expected = eval(call, names)
+    capfd.readouterr()
+    scope: dict[str, Any] = {}
+    with np.errstate(all="ignore"):
+        compile_program(f"import torch\n{MATRICES}r = {call}").run(scope, Silence())
+    np.testing.assert_allclose(scope["r"].array, expected.numpy(), atol=1e-6)
+    assert capfd.readouterr().out == ""
