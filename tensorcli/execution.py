@@ -43,6 +43,10 @@ def run_input(environment: Environment, settings: Settings) -> int:
 def execute_with(request: Request, environment: Environment, settings: Settings) -> int:
     """Run a request whose flags have already become settings."""
     output = Output(environment, settings)
+    if settings.memory_limit is not None and environment.is_of_process:
+        from tensorcli.language.limits import confine
+
+        confine(settings.memory_limit)
     try:
         status = COMMANDS[request.command](request, output, environment, settings)
         output.flush()

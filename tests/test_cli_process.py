@@ -103,6 +103,18 @@ def test_a_kernel_that_does_not_come_back_is_interrupted() -> None:
     assert time.monotonic() - begun < 4
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs RLIMIT_DATA")
+def test_what_kernels_take_unasked_is_limited() -> None:
+    text = "x = ones(1).expand(10 ** 9)\nx.kthvalue(3)"
+    status, _, err = finish(start("eval", "--memory-limit", "200M", text))
+    assert status == 6
+    assert err.startswith("LimitError: out of memory\n")
+    status, out, _ = finish(
+        start("eval", "--memory-limit", "200M", "x = ones(1000, 1000)\n(x @ x).sum()")
+    )
+    assert (status, out) == (0, "tensor(1.0000e+09)\n")
+
+
 def test_a_shell_that_asks_for_completions_gets_them() -> None:
     asking = {
         "_TENSORCLI_COMPLETE": "complete_bash",

@@ -251,3 +251,28 @@ def _raise_stack_limit() -> bool:
 def charge_bytes(count: int) -> None:
     """Ask the meter in use for memory before it is allocated."""
     meter().charge_bytes(count)
+
+
+# What modules that are imported later, BLAS and threads take.
+_UNCOUNTED = 512 << 20
+
+
+def confine(memory: int) -> None:
+    """Have the system refuse this process more than about that many bytes beyond what it has.
+
+    Kernels ask for their results; what they need beside them, numpy takes unasked. A refusal is
+    a MemoryError, which is the limit's diagnostic. Where the system knows no such bound, nothing.
+    """
+    if not sys.platform.startswith("linux"):
+        return
+    import resource
+
+    try:
+        with open("/proc/self/statm", "rb") as statm:
+            used = int(statm.read().split()[5]) * os.sysconf("SC_PAGE_SIZE")
+        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        wanted = used + memory + _UNCOUNTED
+        if hard == resource.RLIM_INFINITY or wanted <= hard:
+            resource.setrlimit(resource.RLIMIT_DATA, (wanted, hard))
+    except (OSError, ValueError, IndexError):
+        return
