@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 # The modules inside torch; functions belong to the longest of these that their name begins with.
 MODULES = (
-    "", "amp", "autograd", "autograd.functional", "autograd.grad_mode", "autograd.graph", "backends",
-    "backends.cudnn", "backends.mps", "compiler", "cuda", "cuda.amp", "cpu",
+    "", "amp", "autograd", "autograd.functional", "autograd.grad_mode", "autograd.graph",
+    "backends", "backends.cudnn", "backends.mps", "compiler", "cuda", "cuda.amp", "cpu",
     "fft", "func", "linalg", "nn", "nn.functional", "nn.init", "nn.parameter",
     "nn.utils", "optim", "optim.lr_scheduler", "random",
     "signal", "signal.windows", "special",
