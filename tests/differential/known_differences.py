@@ -38,6 +38,7 @@ KNOWN: dict[str, str] = {
     "matrix_exp/bfloat16": _TAYLOR,
     "matrix_exp/float16": _TAYLOR,
     "matrix_exp/float32": _TAYLOR,
+    "multinomial/refusal": _OUT,
     "narrow/refusal": "a start that is a tensor is taken as its number",
     "narrow_copy/refusal": "PyTorch fails an internal check here; ours names the dimension",
     "nn.functional.ctc_loss/float32": "sums of logarithms in another order",
