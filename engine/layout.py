@@ -51,6 +51,19 @@ class Size(tuple[int, ...]):
         return n
 
 
+# What numpy's arrays can have.
+MOST_DIMS = 64
+_MOST_CELLS = 2**59
+
+
+def _too_large(shape: tuple[int, ...]) -> bool:
+    """Whether numpy takes an empty shape for one that no memory holds: it multiplies the rest."""
+    cells = 1
+    for n in shape:
+        cells *= n or 1
+    return cells > _MOST_CELLS
+
+
 class Layout:
     """Shape and strides (in elements) with what follows from them.
 
@@ -70,6 +83,12 @@ class Layout:
         self.size = Size(shape)
         self.ndim = len(shape)
         self.numel = self.size.numel()
+        if self.ndim > MOST_DIMS:
+            raise TensorRuntimeError(f"only tensors with up to {MOST_DIMS} dims are supported")
+        if self.numel == 0 and _too_large(shape):
+            raise TensorRuntimeError(
+                f"Storage size calculation overflowed with sizes={list(shape)}"
+            )
         canonical = contiguous_strides(shape)
         self.contiguous = (
             strides == canonical or self.numel == 0 or _same_order(shape, strides, canonical)

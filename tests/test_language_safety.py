@@ -13,6 +13,7 @@ from tensorcli.language import limits
 from tensorcli.language.errors import Refused
 from tensorcli.language.program import compile_program
 from tensorcli.language.running import Silence
+from tests.in_memory import World
 
 
 @pytest.fixture(autouse=True)
@@ -226,6 +227,40 @@ matrix_power(eye(2), 2 ** 60)
 def test_a_number_is_no_number_of_steps(text: str) -> None:
     began = time.monotonic()
     run(text)
+    assert time.monotonic() - began < 2
+
+
+HUGE = """
+ones(6).view(2 ** 31)
+ones(1, 2, 3, 3).reshape(tensor(3), 2 ** 40)
+zeros(0, 2 ** 62)
+ones(*[1] * 65)
+ones(*[1] * 64).unsqueeze(0)
+ones(1)[(None,) * 100]
+"""
+CYCLIC = """
+ones(2)[knot]
+ones(2)[[knot]]
+ones(2)[deep]
+tensor(knot)
+tensor(deep)
+zeros(knot)
+torch.stack(knot)
+np.array(knot)
+"""
+
+
+@pytest.mark.parametrize("text", [*HUGE.split("\n")[1:-1], *CYCLIC.split("\n")[1:-1]])
+def test_an_absurd_argument_is_refused_and_explained_at_once(text: str) -> None:
+    knot = "knot = []\nknot.append(knot)\ndeep = [1]\nfor i in range(1000): deep = [deep]\n"
+    began = time.monotonic()
+    world = World()
+    status = world.run("eval", knot + text)
+    assert status == 1
+    said = world.err
+    assert said.startswith(("RuntimeError", "TypeError", "ValueError"))
+    assert "internal" not in said
+    assert "ndarray" not in said
     assert time.monotonic() - began < 2
 
 

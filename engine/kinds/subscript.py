@@ -258,8 +258,14 @@ def _check_type(item: Any) -> None:
 
 def _as_tensor(item: Any) -> Tensor:
     first = item
+    around: set[int] = set()
     while isinstance(first, (list, tuple)) and first:
+        around.add(id(first))
         first = first[0]
+        if id(first) in around:
+            raise TensorTypeError("new(): self-referential lists are incompatible")
+        if len(around) > layouts.MOST_DIMS:
+            raise TensorValueError(f"too many dimensions '{first.__class__.__name__}'")
     if isinstance(first, (list, tuple)):
         return F.tensor(item, dtype=dtypes.int64)  # type: ignore[no-any-return]
     if first.__class__ is str:

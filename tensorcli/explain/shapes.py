@@ -13,6 +13,9 @@ from tensorcli.diagnostics import ShapeLine
 from tensorcli.explain.layout import first_break, row_major
 from tensorcli.explain.merging import blocking, without_minus_one
 
+# How far a divisor is looked for: the number asked for may have ten digits.
+_NEAR = 10_000
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -324,7 +327,8 @@ def count(failure: Failure, exc: Any) -> Reason:
                 yield failure.with_parts({number: "-1"})
         for number, size in sizes:
             if size != -1:
-                for other in range(int(str(size)), 0, -1):
+                most = min(int(str(size)), numel)
+                for other in range(most, max(most - _NEAR, 0), -1):
                     if numel % other == 0 and other > 1:
                         yield failure.with_parts({number: str(other)})
                         break
