@@ -377,4 +377,4 @@ def _asks_inside(node: ast.expr) -> bool:
     """Whether an operand is made with requires_grad=True."""
     if node.__class__ is not ast.Call:
         return False
-    return any(k.arg == "requires_grad" for k in node.keywords)  # type: ignore[attr-defined]
+    return any(k.arg == "requires_grad" for k in node.keywords)
