@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from engine.registry import Op
 
 _new = object.__new__
+# Kinds of parameters whose values are never tensors.
+_NUMBERS_AND_NAMES = (
+    "Scalar", "Dim", "int", "float", "bool", "str", "Dims", "SpreadDims", "Size", "Shape", "DType",
+)  # fmt: skip
 _DERIVED = ("_shape", "_layout", "_dtype", "_offset")
 
 
@@ -33,7 +37,7 @@ class _Plan:
     result, function, where its arguments are among the kept values, -1 for ``g``).
     """
 
-    __slots__ = ("gradient", "names", "outputs_kept", "rules", "sources")
+    __slots__ = ("bare", "gradient", "names", "outputs_kept", "rules", "sources")
 
     def __init__(
         self, op: Op, needed: tuple[bool, ...], inputs: tuple[str, ...], name: str | None = None
@@ -59,7 +63,15 @@ class _Plan:
         self.names = tuple(names)
         self.outputs_kept = tuple(i for i, n in enumerate(names) if n == "y")
         order = {p.name: i for i, p in enumerate(parameters(op))}
-        self.sources = tuple(_source(n, order) for n in names)
+        kinds = {p.name: "" if p.optional else p.kind for p in parameters(op)}
+        self.sources = tuple(_source(n, order, kinds) for n in names)
+        # Whether nothing that is kept can be a tensor, so that no counter needs a look.
+        self.bare = all(
+            n.startswith("needed:")
+            or (n not in kinds and n.endswith(_DERIVED))
+            or kinds.get(n) in _NUMBERS_AND_NAMES
+            for n in names
+        )
         self.gradient = Gradient(name or op.node_name, _make_apply(self, len(inputs)), self.names)
 
 
@@ -78,7 +90,7 @@ def derivatives(op: Op, name: str | None = None) -> dict[str, Any]:
     return vjp
 
 
-def _source(name: str, order: dict[str, int]) -> Any:
+def _source(name: str, order: dict[str, int], kinds: dict[str, str]) -> Any:
     """The place of that name among the values, or a function from (values, y) to its value."""
     if name == "y":
         return lambda values, y: (
@@ -95,6 +107,10 @@ def _source(name: str, order: dict[str, int]) -> Any:
             if owner == "y":
                 return lambda values, y: _part(y, suffix)
             at = order[owner]
+            if kinds[owner] in ("Tensor", "Layout") and suffix in ("_shape", "_layout"):
+                if suffix == "_shape":
+                    return lambda values, y: values[at].layout.shape
+                return lambda values, y: values[at].layout
             if suffix == "_shape":
                 return lambda values, y: _shape(values[at])
             if suffix == "_layout":
@@ -328,7 +344,7 @@ class Recorder:
             node.saved = (kept,)
             node.versions = (tape.version_of(kept),) if kept.__class__ is Tensor else ()
         else:
-            _keep(node, sources, y, (a, b))
+            _keep(node, plan, y, (a, b))
         y.ag = Autograd(True, node)
 
     def _plan_two(self, key: Any, known: tuple[bool, bool], name: str | None) -> _Plan | None:
@@ -391,7 +407,7 @@ class Recorder:
         if y.__class__ is tuple:
             node.outputs = [(t.kind, t.layout) for t in y]
         if plan.names:
-            _keep(node, plan.sources, y, values)
+            _keep(node, plan, y, values)
         return node
 
 
@@ -405,13 +421,15 @@ def _fill(node: Node, plan: _Plan, y: Tensor, values: Sequence[Any]) -> None:
     node.hooks = None
     node.site = state.site
     state.sequence = node.sequence = state.sequence + 1
-    _keep(node, plan.sources, y, values)
+    _keep(node, plan, y, values)
 
 
-def _keep(node: Node, sources: tuple[Any, ...], y: Any, values: Sequence[Any]) -> None:
-    """Store what the sources tell on ``node``, with the counters of the tensors among it."""
-    if not sources:
-        node.saved = node.versions = ()
+def _keep(node: Node, plan: _Plan, y: Any, values: Sequence[Any]) -> None:
+    """Store what ``plan`` tells on ``node``, with the counters of the tensors among it."""
+    sources = plan.sources
+    if plan.bare:
+        node.saved = tuple([values[s] if s.__class__ is int else s(values, y) for s in sources])
+        node.versions = ()
         return
     source = sources[0]
     value = values[source] if source.__class__ is int else source(values, y)
