@@ -21,6 +21,7 @@ from engine.kinds.deriving import Recorder
 from engine.kinds.kernel import change
 from engine.kinds.results import cast
 from engine.kinds.subscript import plan_of, viewed
+from engine.kinds.view import make_view
 from engine.modes import state
 from engine.registry import method, ops
 from engine.signature import ArgumentError
@@ -41,6 +42,9 @@ _TYPES = (dtypes.int64, dtypes.int32, *_MASKS)
 def get(x: Tensor, index: Any) -> Tensor:
     """``x[index]``: a view for integers, slices, None and ``...``, else a copy."""
     plan = plan_of(x, index)
+    if plan.key is not None and x.ag is None and x.base is None and x.array is not None:
+        # The plain case, by itself: nothing to record, numpy's own indexing makes the array.
+        return make_view(x, plan.layout, x.offset + plan.move, 0, None, x.array[plan.key])
     y = viewed(x, plan) if plan.steps else x
     if plan.indices:
         return ops["_index"].function(y, tuple(plan.indices))
