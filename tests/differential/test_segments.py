@@ -6,7 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from agree import agree  # noqa: E402
+from tests.differential.agree import agree  # noqa: E402
 
 DATA = "d = torch.tensor([[0., 2, 2, 3, 1, 4], [5, 1, 5, 2, 2, 0]], requires_grad=True)"
 ROWS = "lengths=torch.tensor([[3, 2, 1], [2, 0, 4]]), axis=1"
