@@ -88,6 +88,7 @@ class Session:
         listener = Listener(self, emit, interactive, shows_last)
         limits.use(self._limits())
         storage.ask_before(limits.charge_bytes)
+        now.files = self.settings.files
         modes.state.site = None
         outer_warn, modes.state.warn = modes.state.warn, listener.warn
         try:

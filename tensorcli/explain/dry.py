@@ -15,6 +15,7 @@ from engine.tensor import Tensor, kind_of, wrap
 from tensorcli.findings import Fit, HolesResult, ShapeResult
 from tensorcli.language.compiling import GLOBALS, PARENT
 from tensorcli.language.functions import Function
+from tensorcli.language.running import now
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,10 +58,12 @@ def shape(argument: Argument, frame: Frame, line: int | None) -> ShapeResult:
 def on_meta(evaluate: Callable[[], Any]) -> Any:
     """A value with every new tensor on meta."""
     outer, state.default_device = state.default_device, devices.device("meta")
+    was_dry, now.is_dry = now.is_dry, True
     try:
         return evaluate()
     finally:
         state.default_device = outer
+        now.is_dry = was_dry
 
 
 def _operations(argument: Argument, frame: Frame) -> int:

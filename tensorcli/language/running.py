@@ -82,15 +82,19 @@ class Silence:
 class Running:
     """The state of the evaluation that is running; `handling` are the exceptions being handled.
 
-    `replay` gives whatever can run the program once more, for the explanations that must.
+    `replay` gives whatever can run the program once more, for the explanations that must. `files`
+    says whether programs may read and write files; while `is_dry`, an expression is evaluated
+    without data, and whatever it does must leave no trace.
     """
 
-    __slots__ = ("handling", "listener", "replay")
+    __slots__ = ("files", "handling", "is_dry", "listener", "replay")
 
     def __init__(self) -> None:
         self.listener: Listener = Silence()
         self.handling: list[BaseException] = []
         self.replay: Callable[[], Any] | None = None
+        self.files = False
+        self.is_dry = False
 
 
 now = Running()

@@ -11,6 +11,7 @@ from engine.tensor import Tensor
 from tensorcli.language import (
     attributes,
     builtins_table,
+    file_functions,
     functions,
     limits,
     math_table,
@@ -106,6 +107,7 @@ def install() -> None:
     foreign.exchange.wrap = _wrap_array
     foreign.exchange.function = functions.caller
     names.BARE_NAMES.append(Modules())
+    names.BARE_NAMES.append(file_functions.BARE)
     torch_table.install(names.BARE_NAMES)
 
 

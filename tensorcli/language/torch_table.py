@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import engine.ops  # noqa: F401  # enters the operations in the registry
 from engine import registry
 from engine.namespace import constants
+from tensorcli.language import file_functions
 from tensorcli.language.functions import GUARDED_CALLS, PLAIN_CALLABLES
 from tensorcli.language.namespaces import Namespace, register
 from tensorcli.language.torch_values import CALLS
@@ -86,6 +87,7 @@ def _make() -> dict[str, Namespace]:
 def install(bare_names: list[Any]) -> None:
     """Let programs use torch: as a module, and by bare names."""
     made = _make()
+    made[""].table.update(file_functions.TORCH)  # type: ignore[attr-defined]  # these tables are ours
     for name, namespace in made.items():
         register(namespace.name, lambda namespace=namespace: namespace)  # type: ignore[misc]
         if name == "":
