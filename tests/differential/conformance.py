@@ -24,6 +24,13 @@ def main() -> int:
     chosen = parser.parse_args()
     counts: Counts = collections.defaultdict(lambda: [0, 0])
     likeness: list[float] = []
+    with database.brisk():
+        _run(chosen, counts, likeness)
+    _report(counts, likeness)
+    return 0
+
+
+def _run(chosen: argparse.Namespace, counts: Counts, likeness: list[float]) -> None:
     for name in _selected(chosen.names):
         for call in database.calls(name, chosen.samples):
             _note(counts, name, f"{call.dtype} sample {call.number}", difference(call))
@@ -34,8 +41,6 @@ def main() -> int:
                 _note(counts, name, f"refusal {number}", found)
                 if found is None and alike < 0.5:
                     print(f"{name} refusal {number}: another message ({alike:.0%} alike)")
-    _report(counts, likeness)
-    return 0
 
 
 def _selected(names: list[str]) -> list[str]:

@@ -6,6 +6,7 @@ how to make them and how to bring their arguments over, not what of their result
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import types
@@ -32,10 +33,20 @@ DIFFERENTIATED = (torch.float64, torch.float32, torch.complex64)
 # Samples are drawn from the first so many of a dtype; some operators have thousands.
 CONSIDERED = 32
 
-# The tensors are small: threads only wait for each other.
-torch.set_num_threads(1)
-# For a GPU that is not there the original formats and keeps the whole stack, each time.
-torch.manual_seed = torch.default_generator.manual_seed
+
+@contextlib.contextmanager
+def brisk() -> Iterator[None]:
+    """PyTorch with one thread (the tensors are small: threads only wait for each other) and a
+    quick manual_seed (for a GPU that is not there the original formats and keeps the whole
+    stack, each time)."""
+    threads, seed = torch.get_num_threads(), torch.manual_seed
+    torch.set_num_threads(1)
+    torch.manual_seed = torch.default_generator.manual_seed
+    try:
+        yield
+    finally:
+        torch.manual_seed = seed
+        torch.set_num_threads(threads)
 
 
 class Call(NamedTuple):

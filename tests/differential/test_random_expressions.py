@@ -89,7 +89,7 @@ def outcome(work: Any, theirs: bool) -> Any:
 def converted(value: Any) -> Any:
     if isinstance(value, list):
         return [converted(item) for item in value]
-    return operator_database.tensor(value) if isinstance(value, torch.Tensor) else value
+    return operator_database.Conversion()(value) if isinstance(value, torch.Tensor) else value
 
 
 def binary(rng: random.Random) -> tuple[str, Any, Any]:
