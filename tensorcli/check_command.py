@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from engine import storage
 from tensorcli import results
 from tensorcli.execution import text_of
 from tensorcli.exit_status import ExitStatus
+from tensorcli.language import limits
 from tensorcli.language.errors import Refused
 from tensorcli.language.program import compile_program
+from tensorcli.language.running import now
 from tensorcli.render.output import Output, OutputFailed
 from tensorcli.session import Session
 
@@ -49,6 +52,8 @@ def _check(text: str, output: Output, environment: Environment, settings: Settin
     from tensorcli.explain.raised import diagnostic_of
 
     session = Session(environment, settings)
+    now.files = settings.files
+    storage.ask_before(limits.charge_bytes)
     try:
         compile_program(text)
     except Refused as refused:

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tensorcli import results
+from tensorcli import check_command, results
 from tensorcli.environment import Environment
 from tensorcli.files import archives
 from tensorcli.files.disk import open_input
@@ -200,6 +200,20 @@ y = shape(load('x.npy') @ ones(2, 3))
     ran = Ran("x = ones(2)\nsave(x, 'y.npy')\nx @ ones(3)")
     assert ran.status == 1
     assert np.load("y.npy").tolist() == [1.0, 1.0]
+
+
+def test_a_checked_program_reads_shapes_and_writes_nothing() -> None:
+    np.save("x.npy", np.ones((2, 3), np.float32))
+    Path("p.tx").write_text("x = load('x.npy')\ny = x @ ones(3, 4)\nsave(y, 'y.npy')\n")
+    streams = [io.StringIO() for _ in range(3)]
+    environment = Environment(
+        stdin=streams[0], stdout=streams[1], stderr=streams[2], variables={}, width=80
+    )
+    assert check_command.check(["p.tx"], environment, Settings()) == 0
+    assert "[2, 4]" in streams[1].getvalue()
+    assert not os.path.exists("y.npy")
+    assert check_command.check(["p.tx"], environment, Settings(files=False)) == 5
+    assert "is turned off" in streams[2].getvalue()
 
 
 # -- tables of text ---------------------------------------------------------------------------
