@@ -302,6 +302,14 @@ def test_archives_state_what_they_hold() -> None:
     assert "which cannot be in" in fails("load('x.npz')")
 
 
+def test_a_member_without_a_name_is_an_array() -> None:
+    content = npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }", b"\0\0\x80?")
+    with zipfile.ZipFile("x.npz", "w") as archive:
+        archive.writestr(zipfile.ZipInfo(""), content)
+        archive.writestr("folder/", b"")
+    assert shows("print(load('x.npz'))") == "{'': tensor([1.])}"
+
+
 def test_the_directory_of_an_archive_is_measured() -> None:
     with zipfile.ZipFile("x.npz", "w") as archive:
         archive.writestr("a", b"1")

@@ -24,7 +24,7 @@ DEFLATE_RATIO = 1032
 
 BROKEN = (
     zipfile.BadZipFile, zlib.error, struct.error, EOFError, KeyError, NotImplementedError,
-    OverflowError, RuntimeError, ValueError,
+    OSError, OverflowError, RuntimeError, ValueError,
 )  # fmt: skip
 
 

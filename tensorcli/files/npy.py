@@ -36,7 +36,7 @@ def load_npz(source: Input) -> dict[str, Tensor]:
     found: dict[str, Tensor] = {}
     with open_archive(source) as archive:
         for info in archive.infolist():
-            if info.is_dir():
+            if info.filename.endswith("/"):
                 continue
             name = info.filename.removesuffix(".npy")
             content = member(archive, info, source)
