@@ -170,6 +170,12 @@ def _planned(
     return found
 
 
+def _check_history(x: Tensor) -> None:
+    """Raise what asking for the history of ``x`` raises, before anything else is looked at."""
+    if state.grad and x.base is not None:
+        tape.edge(x)
+
+
 def _plain_numbers(args: tuple[Any, ...]) -> bool:
     """Whether equal arguments are the same arguments: 1 and True are equal too."""
     return all(
@@ -228,6 +234,7 @@ def _build(
             return call(*args)
         if found is None:
             values = bind(base_name, ps, args, kwargs)
+            _check_history(x)
             arguments = tuple(values[1:])
             found = (*plan(x, arguments), arguments)
             if _plain_numbers(args[1:]) and len(x.layout.memo) < _MEMO_LIMIT:
@@ -245,6 +252,7 @@ def _build(
         old = x.layout
         found = old.memo.get(name)
         if found is None:
+            _check_history(x)
             made = body(old)
             layout, move = made if made.__class__ is tuple else (made, 0)
             turned = move == 0 and layout is old.memo.setdefault(
