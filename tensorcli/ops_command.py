@@ -32,8 +32,8 @@ def show(word: str | None, environment: Environment, settings: Settings) -> int:
         page = listing.page(entry, environment.width(), example_text(entry))
         _write(page, environment, settings)
     else:
-        rows = tuple((entry.name, entry.summary) for entry in found)
-        table = commands.Table(("operation", "what it does"), rows)
+        rows = tuple((entry.name, str(entry.tier), entry.summary) for entry in found)
+        table = commands.Table(("operation", "tier", "what it does"), rows)
         _write(listing.table(table, environment.width()), environment, settings)
     return ExitStatus.OK
 
@@ -49,7 +49,7 @@ def _write_records(found: Iterable[reference.Entry], environment: Environment) -
     from dataclasses import asdict
 
     for entry in found:
-        record = {"schema": 1, "kind": "operation", **asdict(entry)}
+        record = {"schema": 1, "kind": "operation", "tier": entry.tier, **asdict(entry)}
         environment.stdout.write(json.dumps(record, ensure_ascii=False) + "\n")
 
 

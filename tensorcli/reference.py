@@ -13,6 +13,7 @@ from engine import registry
 from engine.kinds.record import parameters
 from engine.signature import REQUIRED, parameters_of
 from tensorcli.language import names, tables  # noqa: F401 - tables fills the one of names
+from tensorcli.tiers import tier_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -37,6 +38,11 @@ class Entry:
     view: str
     saves: tuple[str, ...] | None
     data_dependent: bool
+
+    @property
+    def tier(self) -> int:
+        """How common it is, 1 to 3."""
+        return tier_of((self.name, *self.spellings))
 
     @property
     def summary(self) -> str:

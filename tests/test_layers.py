@@ -72,6 +72,7 @@ LAYERS = [
     "tensorcli.language",
     "tensorcli.explain",
     "tensorcli.session",
+    "tensorcli.tiers",
     "tensorcli.reference",
     "tensorcli.commands",
     "tensorcli.render",

@@ -18,6 +18,8 @@ __all__ = ["Line", "binding", "page", "painted", "table"]
 
 painted = rich.painted
 
+_TIERS = {1: "1, most programs use it", 2: "2, many programs use it", 3: "3"}
+
 
 def table(content: Table, width: int) -> list[Line]:
     """Rows with the first column as names, the last one cut at the terminal's edge."""
@@ -38,6 +40,7 @@ def page(entry: Entry, width: int, example: Sequence[str] = ()) -> list[Line]:
     listed += _paragraphs(entry.doc, width)
     listed.append([])
     facts = [("also", ", ".join(entry.spellings)), ("memory", entry.view)]
+    facts.append(("tier", _TIERS[entry.tier]))
     if entry.saves is not None:
         facts.append(("backward keeps", ", ".join(entry.saves) or "nothing"))
     if entry.data_dependent:
