@@ -248,6 +248,14 @@ def _check_ends(name: str, start: Any, end: Any) -> None:
         )
 
 
+_WIDER = {
+    "float32": np.float64,
+    "float64": np.longdouble,
+    "complex64": np.complex128,
+    "complex128": np.clongdouble,
+}
+
+
 def _spread(xp: Any, ends: list[Any], steps: int, dtype: DType, base: Any) -> Any:
     """Counted from the nearer end, so that both ends are exact."""
     compute = np.dtype(np.float64) if dtype.is_integral else dtypes.compute_dtype(dtype).np
@@ -260,9 +268,12 @@ def _spread(xp: Any, ends: list[Any], steps: int, dtype: DType, base: Any) -> An
         if dtype.low:
             step = step.astype(dtype.np).astype(compute)
         index = xp.arange(steps)
-        low = first + step * index.astype(compute)
-        high = last - step * (steps - 1 - index).astype(compute)
-        values = xp.where(index < steps // 2, low, high)
+        # PyTorch rounds product and sum as one: in a wider dtype the product is exact, or nearly.
+        wide = np.dtype(_WIDER.get(dtype.name, compute))
+        first, last, step = first.astype(wide), last.astype(wide), step.astype(wide)
+        low = first + step * index.astype(wide)
+        high = last - step * (steps - 1 - index).astype(wide)
+        values = xp.where(index < steps // 2, low, high).astype(compute)
     if base is not None:
         values = xp.power(compute.type(base), values)
     if dtype.is_integral:
