@@ -12,6 +12,19 @@ from typing import Any
 from engine import dtypes
 
 
+class Kept:
+    """Settings that programs may set and ask for, and that change nothing here."""
+
+    __slots__ = ("deterministic", "matmul_precision", "threads", "warn_always", "warn_only")
+
+    def __init__(self) -> None:
+        self.deterministic = False
+        self.warn_only = False
+        self.warn_always = False
+        self.matmul_precision = "highest"
+        self.threads = 1
+
+
 class Modes:
     """``grad`` is false inside inference mode as well; ``site`` is opaque to the engine.
 
@@ -22,7 +35,7 @@ class Modes:
 
     __slots__ = (
         "anomaly", "autocast", "autocast_cache", "check", "default_device", "default_dtype", "grad",
-        "inference", "observe", "sequence", "site", "warn", "watch",
+        "inference", "kept", "observe", "sequence", "site", "warn", "watch",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -43,6 +56,7 @@ class Modes:
         self.autocast: Any = None
         self.autocast_cache = True
         self.observe: Any = None
+        self.kept = Kept()
 
     def set_inference(self, on: bool) -> None:
         """Enter or leave inference mode (``grad`` is set by the caller)."""

@@ -12,6 +12,7 @@ import engine.ops
 from engine import registry
 from engine.kinds.record import parameters
 from engine.signature import REQUIRED, parameters_of
+from tensorcli.examples import EXAMPLES
 from tensorcli.language import names, tables  # noqa: F401 - tables fills the one of names
 from tensorcli.tiers import tier_of
 
@@ -73,7 +74,7 @@ def near(name: str) -> list[str]:
 
 
 def entries() -> list[Entry]:
-    """Every operation, by name; those that PyTorch calls private are left out."""
+    """Every operation that a program can name, but PyTorch's private ones, in order of name."""
     public = {entry for entry in _by_spelling().values() if entry.name[:1] != "_"}
     return sorted(public, key=lambda entry: entry.name)
 
@@ -87,7 +88,7 @@ def _by_spelling() -> dict[str, Entry]:
         engine.ops.load_all()
         for op in registry.ops.values():
             entry = of_op(op)
-            for spelling in (*op.names, *op.methods, *op.inplace, op.name):
+            for spelling in _written(op):
                 _spellings.setdefault(spelling, entry)
         for name in registry.functions.names():
             if name not in _spellings:
@@ -95,17 +96,24 @@ def _by_spelling() -> dict[str, Entry]:
     return _spellings
 
 
+def _written(op: registry.Op) -> tuple[str, ...]:
+    """The names of an operation in programs; a part of others has none."""
+    return (*op.names, *op.methods, *op.inplace)
+
+
 def of_op(op: registry.Op) -> Entry:
     """The entry of a record."""
+    written = _written(op)
+    name = op.name if op.name in written or not written else written[0]
     return Entry(
-        name=op.name,
+        name=name,
         spellings=(
             *(f"torch.{name}" for name in op.names),
             *(f"Tensor.{name}" for name in (*op.methods, *op.inplace)),
         ),
-        signature=f"{op.name}({_parameter_text(parameters(op))})",
+        signature=f"{name}({_parameter_text(parameters(op))})",
         doc=_dedented(op.doc),
-        example=_as_program(op.example),
+        example=_as_program(op.example) or EXAMPLES.get(op.name, ""),
         family=op.family,
         view=VIEWS[op.view],
         saves=None if op.derivatives is None else tuple(_saved(op)),
@@ -121,7 +129,7 @@ def _of_function(name: str, function: Any) -> Entry:
         spellings=(f"torch.{name}",),
         signature=f"{name}({_parameter_text(parameters_of(function)) if known else '...'})",
         doc=_dedented(function.__doc__ or ""),
-        example="",
+        example=EXAMPLES.get(name, ""),
         family="functions",
         view="",
         saves=None,

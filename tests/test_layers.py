@@ -73,6 +73,7 @@ LAYERS = [
     "tensorcli.explain",
     "tensorcli.session",
     "tensorcli.tiers",
+    "tensorcli.examples",
     "tensorcli.reference",
     "tensorcli.commands",
     "tensorcli.render",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from io import StringIO
 
@@ -41,6 +42,8 @@ def test_list_and_search() -> None:
     _, everything, _ = shown(None)
     names = [line.split()[0] for line in everything.splitlines()]
     assert len(names) == len(set(names))
+    assert {"normal", "normal_"} <= set(names)
+    assert not {"fft_c2c", "div_trunc"} & set(names)
     assert {"add", "exp", "transpose"} <= set(names)
     assert not [name for name in names if name.startswith("_")]
     _, some, _ = shown("transpos")
@@ -64,4 +67,20 @@ def test_records() -> None:
 def test_example_runs(entry: reference.Entry) -> None:
     text = "\n".join(ops_command.example_text(entry))
     assert "Error" not in text
-    assert text or not entry.example
+    assert text
+
+
+@pytest.mark.parametrize("entry", reference.entries(), ids=lambda entry: entry.name)
+def test_entry_can_be_written(entry: reference.Entry) -> None:
+    """Parts of other operations, which no program can name, are not listed."""
+    assert entry.spellings
+
+
+def test_a_session_begins_with_its_own_settings() -> None:
+    change = "torch.set_num_threads(3); torch.set_float32_matmul_precision('high')"
+    ask = "torch.get_num_threads(), torch.get_float32_matmul_precision()"
+    found = reference.find("ones")
+    assert found is not None
+    ops_command.example_text(dataclasses.replace(found, example=change))
+    told = ops_command.example_text(dataclasses.replace(found, example=ask))
+    assert told == ["(1, 'highest')"]

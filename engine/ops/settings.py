@@ -74,29 +74,10 @@ def set_printoptions(
     printing.set_printoptions(precision, threshold, edgeitems, linewidth, profile, sci_mode)
 
 
-class _Process:
-    """Settings that are kept and shown, and change nothing here."""
-
-    __slots__ = ("deterministic", "matmul_precision", "threads", "warn_always", "warn_only")
-
-    def __init__(self) -> None:
-        self.reset()
-
-    def reset(self) -> None:
-        self.deterministic = False
-        self.warn_only = False
-        self.warn_always = False
-        self.matmul_precision = "highest"
-        self.threads = 1
-
-
-_process = _Process()
-
-
 @function("get_num_threads", "get_num_interop_threads")
 def get_num_threads() -> int:
     """How many threads were asked for; one computes."""
-    return _process.threads
+    return state.kept.threads
 
 
 @function("set_num_threads", "set_num_interop_threads")
@@ -106,27 +87,27 @@ def set_num_threads(count: Any, /) -> None:
         raise TensorRuntimeError(f"set_num_threads expects an int, but got {type_name(count)}")
     if count <= 0:
         raise TensorRuntimeError("set_num_threads expects a positive integer")
-    _process.threads = count
+    state.kept.threads = count
 
 
 @function("are_deterministic_algorithms_enabled")
 def are_deterministic_algorithms_enabled() -> bool:
     """What ``use_deterministic_algorithms`` said last; everything here is deterministic."""
-    return _process.deterministic
+    return state.kept.deterministic
 
 
 @function("is_deterministic_algorithms_warn_only_enabled")
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
     """Whether ``use_deterministic_algorithms`` asked for warnings only."""
-    return _process.warn_only
+    return state.kept.warn_only
 
 
 @function("get_deterministic_debug_mode")
 def get_deterministic_debug_mode() -> int:
     """0 for default, 1 for warn, 2 for error."""
-    if not _process.deterministic:
+    if not state.kept.deterministic:
         return 0
-    return 1 if _process.warn_only else 2
+    return 1 if state.kept.warn_only else 2
 
 
 @function("use_deterministic_algorithms")
@@ -137,8 +118,8 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
             "_set_deterministic_algorithms(): argument 'mode' (position 1) must be bool, not "
             f"{type_name(mode)}"
         )
-    _process.deterministic = mode
-    _process.warn_only = warn_only
+    state.kept.deterministic = mode
+    state.kept.warn_only = warn_only
 
 
 @function("set_flush_denormal")
@@ -150,25 +131,25 @@ def set_flush_denormal(mode: bool) -> bool:
 @function("get_float32_matmul_precision")
 def get_float32_matmul_precision() -> str:
     """The precision asked for; products are computed in full precision."""
-    return _process.matmul_precision
+    return state.kept.matmul_precision
 
 
 @function("set_float32_matmul_precision")
 def set_float32_matmul_precision(precision: str) -> None:
     """Note the precision asked for."""
-    _process.matmul_precision = precision
+    state.kept.matmul_precision = precision
 
 
 @function("is_warn_always_enabled")
 def is_warn_always_enabled() -> bool:
     """What ``set_warn_always`` said last."""
-    return _process.warn_always
+    return state.kept.warn_always
 
 
 @function("set_warn_always")
 def set_warn_always(b: bool, /) -> None:
     """Note the wish to see every warning."""
-    _process.warn_always = b
+    state.kept.warn_always = b
 
 
 @function("typename")
