@@ -58,6 +58,17 @@ class Modes:
         self.observe: Any = None
         self.kept = Kept()
 
+    def snapshot(self) -> dict[str, Any]:
+        """Everything as it is now, for ``restore``."""
+        from copy import copy
+
+        return {name: getattr(self, name) for name in self.__slots__} | {"kept": copy(self.kept)}
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        """Everything as it was at the time of the snapshot."""
+        for name, value in snapshot.items():
+            setattr(self, name, value)
+
     def set_inference(self, on: bool) -> None:
         """Enter or leave inference mode (``grad`` is set by the caller)."""
         self.inference = on

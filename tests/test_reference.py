@@ -84,3 +84,8 @@ def test_a_session_begins_with_its_own_settings() -> None:
     ops_command.example_text(dataclasses.replace(found, example=change))
     told = ops_command.example_text(dataclasses.replace(found, example=ask))
     assert told == ["(1, 'highest')"]
+
+
+def test_lines_of_an_example_stay_apart() -> None:
+    _, out, _ = shown("no_grad")
+    assert "                      y = x * 2" in out.splitlines()

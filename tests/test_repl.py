@@ -170,6 +170,13 @@ def test_help_lists_every_command_and_shows_pages(world: World) -> None:
     assert "Tensor.exp_" in shown
 
 
+def test_the_page_of_a_setting_leaves_it(world: World) -> None:
+    pages = ("set_default_dtype", "set_printoptions", "set_num_threads", "set_autocast_enabled")
+    ask = "torch.tensor([0.1]).dtype, torch.get_num_threads(), torch.is_autocast_enabled('cpu')"
+    shown = world.type("".join(f":help {page}{ENTER}" for page in pages) + ask + ENTER)
+    assert "(torch.float32, 1, False)" in shown
+
+
 def test_a_page_leaves_no_trace(tmp_path: Path) -> None:
     before, after = "torch.manual_seed(1)" + ENTER, "torch.rand(1)" + ENTER
     plain = World(tmp_path).type(before + after)

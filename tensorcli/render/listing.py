@@ -66,10 +66,11 @@ def _paragraphs(doc: str, width: int) -> list[Line]:
 
 
 def _wrapped(title: str, text: str, width: int) -> list[Line]:
-    """A titled paragraph with a hanging indent."""
-    from textwrap import wrap
+    """A titled text with a hanging indent; its lines stay apart, and keep their own indents."""
+    from textwrap import TextWrapper
 
-    rows = wrap(text, max(width - 18, 20), break_long_words=False, break_on_hyphens=False)
+    wrapper = TextWrapper(max(width - 18, 20), break_long_words=False, break_on_hyphens=False)
+    rows = [row for line in text.split("\n") for row in wrapper.wrap(line)]
     first, *more = rows or [""]
     return [
         [(f"  {title:<16}", "dim"), (first, "")],

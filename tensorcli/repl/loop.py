@@ -8,7 +8,7 @@ from __future__ import annotations
 from io import StringIO
 from typing import TYPE_CHECKING, Protocol
 
-from engine import registry
+from engine import modes, printing, registry
 from tensorcli import commands, results
 from tensorcli.diagnostics import Diagnostic
 from tensorcli.environment import Environment
@@ -122,7 +122,8 @@ class Loop:
         session = self._session
         if not entry.example:
             return []
-        names, state = dict(session.names), registry.functions["get_rng_state"]()
+        names, random = dict(session.names), registry.functions["get_rng_state"]()
+        state, options = modes.state.snapshot(), printing.get_options()
         settings = Settings(format="plain")
         stream = StringIO()
         quiet = Environment(stdin=stream, stdout=stream, stderr=stream, variables={}, width=80)
@@ -131,7 +132,9 @@ class Loop:
         finally:
             session.names.clear()
             session.names.update(names)
-            registry.functions["set_rng_state"](state)
+            modes.state.restore(state)
+            printing.set_printoptions(**options)
+            registry.functions["set_rng_state"](random)
         return stream.getvalue().splitlines()
 
     def _write(self, lines: list[listing.Line]) -> None:
