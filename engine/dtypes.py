@@ -62,10 +62,6 @@ class DType:
     def is_bool(self) -> bool:
         return self.category == BOOL
 
-    @property
-    def is_signed(self) -> bool:
-        return self.signed
-
     def __repr__(self) -> str:
         return f"torch.{self.name}"
 

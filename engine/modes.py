@@ -74,11 +74,6 @@ class Modes:
         self.inference = on
         self.watch = on or self.check
 
-    def set_check(self, on: bool) -> None:
-        """Turn check mode on or off."""
-        self.check = on
-        self.watch = on or self.inference
-
 
 state = Modes()
 

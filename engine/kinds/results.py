@@ -13,7 +13,7 @@ from engine.dtypes import can_cast
 from engine.errors import DeviceError, DtypeError, InplaceError, OverlapError, TensorRuntimeError
 from engine.modes import state, warn
 from engine.storage import UNTRACKED, allocate, of_array
-from engine.tensor import Kind, Tensor, kind_of
+from engine.tensor import Kind, Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -279,8 +279,3 @@ def resize(out: Tensor, like: Tensor) -> None:
     out.array = fresh
     out.offset = 0
     out.memory = None if fresh is None else of_array(fresh, out.kind)
-
-
-def same_device_kind(t: Tensor, dtype: Any) -> Kind:
-    """The kind of ``dtype`` on the tensor's device."""
-    return kind_of(dtype, t.kind.device)

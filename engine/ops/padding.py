@@ -140,7 +140,7 @@ def _by_index(name: str, title: str, spatial: int, places: Any, checks: Any) -> 
     )
     def padded(input: Tensor, pad: Shape) -> Made:
         shape = input.layout.shape
-        _check_spatial(shape, spatial, checks is not None, title)
+        _check_spatial(shape, spatial)
         pairs = _pairs(pad, len(shape))
         if checks is not None:
             checks(shape, pairs)
@@ -159,7 +159,7 @@ def _by_index(name: str, title: str, spatial: int, places: Any, checks: Any) -> 
 _DIMS = {1: "2D or 3D", 2: "3D or 4D", 3: "4D or 5D"}
 
 
-def _check_spatial(shape: tuple[int, ...], spatial: int, reflects: bool, title: str) -> None:
+def _check_spatial(shape: tuple[int, ...], spatial: int) -> None:
     inner = shape[1:] if len(shape) == spatial + 2 else shape
     if 0 in inner:
         raise TensorRuntimeError(

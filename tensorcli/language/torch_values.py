@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from engine import device as devices
-from engine import dtypes, foreign, namespace, numeric_limits
+from engine import dtypes, namespace, numeric_limits
 from engine.device import Device
 from engine.dtypes import DType
 from engine.errors import TensorRuntimeError
@@ -82,19 +82,3 @@ CALLS: dict[Any, Callable[..., Any]] = {
     FloatLimits: numeric_limits.finfo,
     IntegerLimits: numeric_limits.iinfo,
 }
-
-
-def _as_ndarray(array: Any) -> Any:
-    """An array of the engine's as the program's: numpy's table is there from then on."""
-    from tensorcli.language import numpy_table  # noqa: F401  # enters the array's methods
-    from tensorcli.language.numpy_array import NDArray
-
-    return NDArray(array)
-
-
-def share_arrays() -> None:
-    """Let tensors and the program's arrays share memory."""
-    from tensorcli.language.numpy_array import NDArray
-
-    foreign.exchange.wrap = _as_ndarray
-    foreign.arrays[NDArray] = lambda value: value.array
