@@ -284,9 +284,11 @@ FUNCTIONS = {
     ),
     "random": (
         "bernoulli binomial get_rng_state initial_seed manual_seed multinomial normal poisson "
-        "rand rand_like randint randint_like randn randn_like random.get_rng_state "
-        "random.initial_seed random.manual_seed random.seed random.set_rng_state randperm seed "
-        "set_rng_state "
+        "rand rand_like randn randn_like random.get_rng_state random.initial_seed "
+        "random.manual_seed random.seed random.set_rng_state seed set_rng_state "
+    ),
+    "random_integers": (
+        "randint randint_like randperm "
     ),
     "ranges": (
         "arange eye linspace logspace range tril_indices triu_indices "
@@ -550,7 +552,10 @@ METHODS = {
     ),
     "random": (
         "bernoulli bernoulli_ cauchy_ exponential_ geometric_ log_normal_ multinomial normal_ "
-        "random_ uniform_ "
+        "uniform_ "
+    ),
+    "random_integers": (
+        "random_ "
     ),
     "reading": (
         "new new_tensor "
@@ -873,9 +878,11 @@ OPS = {
     ),
     "random": (
         "_bernoulli _bernoulli_number _bernoulli_p _bernoulli_tensor _normal_1 _normal_2 "
-        "_normal_3 _normal_size _random_all _random_from_to _random_to binomial cauchy "
-        "exponential geometric log_normal multinomial normal poisson rand rand_like randn "
-        "randn_like randperm uniform "
+        "_normal_3 _normal_size binomial cauchy exponential geometric log_normal multinomial "
+        "normal poisson rand rand_like randn randn_like uniform "
+    ),
+    "random_integers": (
+        "_random_all _random_from_to _random_to randperm "
     ),
     "ranges": (
         "range tril_indices triu_indices "

@@ -18,14 +18,14 @@ from engine.errors import (
     TensorTypeError,
     TensorValueError,
 )
-from engine.kinds.creation import bind_creation, creation, finish_creation
+from engine.kinds.creation import creation
 from engine.kinds.kernel import Made, kernel, made
 from engine.kinds.sizes import check_sizes
 from engine.modes import state
 from engine.overloads import no_overload
 from engine.random import Generator
 from engine.registry import function, method, ops
-from engine.signature import ArgumentError, Parameter, bind, parameters_of, type_name
+from engine.signature import ArgumentError, parameters_of, type_name
 from engine.tensor import Tensor, from_array
 
 if TYPE_CHECKING:
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
     from engine.formats import MemoryFormat
     from engine.layout import Layout
-    from engine.parameter_types import Scalar, Shape, Size
+    from engine.parameter_types import Shape, Size
 
-_OPTIONS = (
+OPTIONS = (
     "torch.dtype dtype = None, torch.layout layout = None, torch.device device = None, bool "
     "pin_memory = False, bool requires_grad = False)"
 )
@@ -148,18 +148,6 @@ def _normal(
     return made(dtype, layout, run)
 
 
-def _integers(
-    dtype: DType, layout: Layout, generator: Generator | None, low: int, high: int
-) -> Made:
-    return made(
-        dtype,
-        layout,
-        lambda xp: arranged(
-            generators.randint(chosen(generator), layout.numel, low, high, dtype.name), layout
-        ),
-    )
-
-
 @creation(method=False, example="manual_seed(0); rand(3)")
 def rand(size: Size, *, generator: Generator | None = None, dtype: DType | None = None) -> Made:
     """Numbers drawn evenly from [0, 1)."""
@@ -200,128 +188,10 @@ def randn_like(
     return _normal(dtype or input.dtype, layout, generator)
 
 
-def _up_to(
-    high: int, size: Shape, *, generator: Generator | None = None, dtype: DType | None = None
-) -> None: ...
-
-
-def _between(
-    low: int,
-    high: int,
-    size: Shape,
-    *,
-    generator: Generator | None = None,
-    dtype: DType | None = None,
-) -> None: ...
-
-
-_UP_TO: tuple[Parameter, ...] = parameters_of(_up_to)
-_BETWEEN: tuple[Parameter, ...] = parameters_of(_between)
-_RANDINT_TEXTS = tuple(
-    f"({bounds}, tuple of ints size, *, {generator}Tensor out = None, {_OPTIONS}"
-    for bounds in ("int high", "int low, int high")
-    for generator in ("torch.Generator generator, ", "")
-)
-
-
-@function("randint")
-def randint(*args: Any, **kwargs: Any) -> Tensor:
-    """Integers from ``low`` (0) up to ``high``, not included; int64 unless ``dtype`` is given."""
-    given = len(args) + sum(k in kwargs for k in ("low", "high", "size"))
-    if given not in (2, 3):
-        raise no_overload("randint", args, kwargs, _RANDINT_TEXTS)
-    values, shared = bind_creation("randint", _UP_TO if given == 2 else _BETWEEN, args, kwargs)
-    low, high, size, generator, dtype = (0, *values) if given == 2 else values
-    check_word(low, high)
-    out = shared.out
-    found = dtype or (out.dtype if out is not None else dtypes.int64)
-    layout = check_sizes(size, found)
-    return finish_creation(
-        "randint", _integers(found, layout, generator, low, high), found, shared, dtype
-    )
-
-
-def check_word(*bounds: int) -> None:
-    """Refuse bounds that no int64 holds."""
-    for bound in bounds:
-        if not -(2**63) <= bound < 2**63:
-            raise TensorValueError("Overflow when unpacking long long")
-
-
-def _like_up_to(
-    input: Tensor,
-    high: Scalar,
-    *,
-    generator: Generator | None = None,
-    dtype: DType | None = None,
-    memory_format: MemoryFormat | None = None,
-) -> None: ...
-
-
-def _like_between(
-    input: Tensor,
-    low: Scalar,
-    high: Scalar,
-    *,
-    generator: Generator | None = None,
-    dtype: DType | None = None,
-    memory_format: MemoryFormat | None = None,
-) -> None: ...
-
-
-_LIKE_UP_TO: tuple[Parameter, ...] = parameters_of(_like_up_to)
-_LIKE_BETWEEN: tuple[Parameter, ...] = parameters_of(_like_between)
-_LIKE_TEXTS = tuple(
-    f"(Tensor input, {bounds}, *, {generator}torch.memory_format memory_format = None, {_OPTIONS}"
-    for bounds in ("int low, int high", "int high", "Tensor high")
-    for generator in ("torch.Generator generator, ", "")
-)
-
-
-def _is_bound(value: Any) -> bool:
-    """Whether a bound is an integer, or a tensor of one number that is real."""
-    if isinstance(value, Tensor):
-        return value.layout.numel == 1 and not value.dtype.is_complex
-    return value.__class__ in (int, bool)
-
-
-@function("randint_like")
-def randint_like(*args: Any, **kwargs: Any) -> Tensor:
-    """Integers in the tensor's shape, dtype and device."""
-    given = len(args) + sum(k in kwargs for k in ("input", "low", "high"))
-    if given not in (2, 3):
-        raise no_overload("randint_like", args, kwargs, _LIKE_TEXTS)
-    form = _LIKE_UP_TO if given == 2 else _LIKE_BETWEEN
-    values, shared = bind_creation("randint_like", form, args, kwargs, False)
-    if given == 2:
-        values.insert(1, 0)
-    input, low, high, generator, dtype, memory_format = values
-    if not all(_is_bound(bound) for bound in (low, high)):
-        raise no_overload("randint_like", args, kwargs, _LIKE_TEXTS)
-    check_word(int(low), int(high))
-    found = dtype or input.dtype
-    shared.device = shared.device or input.device
-    layout = formats.with_format(input.layout, memory_format)
-    planned = _integers(found, layout, generator, int(low), int(high))
-    return finish_creation("randint_like", planned, found, shared, dtype)
-
-
-@creation(method=False, example="manual_seed(0); randperm(4)")
-def randperm(n: int, *, generator: Generator | None = None, dtype: DType | None = None) -> Made:
-    """A random order of the integers from 0 to n - 1."""
-    found = dtype or dtypes.int64
-    layout = check_sizes((n,), found)
-    from engine import scalars
-
-    if n and not found.is_bool:
-        scalars.element(n, found)
-    return made(found, layout, lambda xp: generators.randperm(chosen(generator), n, found.name))
-
-
 # Draws in place of the elements
 
 
-def _in_place(name: str, node: str, **more: Any) -> Callable[[Any], Any]:
+def in_place(name: str, node: str, **more: Any) -> Callable[[Any], Any]:
     """An op that only has an in-place form, whose gradient to the old elements is zero."""
 
     def decorate(body: Any) -> Any:
@@ -345,7 +215,7 @@ def _in_place(name: str, node: str, **more: Any) -> Callable[[Any], Any]:
     return decorate
 
 
-@_in_place("uniform", "UniformBackward0", example="zeros(3).uniform_(-1, 1)")
+@in_place("uniform", "UniformBackward0", example="zeros(3).uniform_(-1, 1)")
 def uniform(
     input: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Generator | None = None
 ) -> Made:
@@ -361,7 +231,7 @@ def uniform(
     )
 
 
-@_in_place("normal", "NormalBackward0", example="zeros(3).normal_()")
+@in_place("normal", "NormalBackward0", example="zeros(3).normal_()")
 def normal_(
     input: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None
 ) -> Made:
@@ -377,7 +247,7 @@ def _check_continuous(name: str, dtype: DType, spelled: str) -> None:
         )
 
 
-@_in_place("exponential", "ExponentialBackward0", example="zeros(3).exponential_()")
+@in_place("exponential", "ExponentialBackward0", example="zeros(3).exponential_()")
 def exponential(input: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Made:
     """Numbers from the exponential distribution of rate ``lambd``."""
     dtype, layout = input.dtype, input.layout
@@ -391,7 +261,7 @@ def exponential(input: Tensor, lambd: float = 1.0, *, generator: Generator | Non
     )
 
 
-@_in_place("cauchy", "CauchyBackward0", example="zeros(3).cauchy_()")
+@in_place("cauchy", "CauchyBackward0", example="zeros(3).cauchy_()")
 def cauchy(
     input: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None
 ) -> Made:
@@ -410,7 +280,7 @@ def cauchy(
     )
 
 
-@_in_place("log_normal", "LogNormalBackward0", example="zeros(3).log_normal_()")
+@in_place("log_normal", "LogNormalBackward0", example="zeros(3).log_normal_()")
 def log_normal(
     input: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None
 ) -> Made:
@@ -429,7 +299,7 @@ def log_normal(
     )
 
 
-@_in_place("geometric", "GeometricBackward0", example="zeros(3).geometric_(0.5)")
+@in_place("geometric", "GeometricBackward0", example="zeros(3).geometric_(0.5)")
 def geometric(input: Tensor, p: float, *, generator: Generator | None = None) -> Made:
     """How many trials of probability ``p`` it takes to succeed."""
     dtype, layout = input.dtype, input.layout
@@ -446,7 +316,7 @@ def geometric(input: Tensor, p: float, *, generator: Generator | None = None) ->
     )
 
 
-@_in_place("_bernoulli_number", "BernoulliBackward2", example="zeros(3).bernoulli_(0.5)")
+@in_place("_bernoulli_number", "BernoulliBackward2", example="zeros(3).bernoulli_(0.5)")
 def _bernoulli_number(input: Tensor, p: float = 0.5, *, generator: Generator | None = None) -> Made:
     dtype, layout = input.dtype, input.layout
     if not 0 <= p <= 1:
@@ -464,7 +334,7 @@ def _bernoulli_number(input: Tensor, p: float = 0.5, *, generator: Generator | N
     )
 
 
-@_in_place(
+@in_place(
     "_bernoulli_tensor",
     "BernoulliBackward1",
     example="zeros(2).bernoulli_(tensor([0., 1.]))",
@@ -558,74 +428,6 @@ def bernoulli(*args: Any, **kwargs: Any) -> Tensor:
     return drawn
 
 
-def _random_signature(*, generator: Generator | None = None) -> None: ...
-
-
-def _random_to(to: int, *, generator: Generator | None = None) -> None: ...
-
-
-def _random_from_to(from_: int, to: int | None, *, generator: Generator | None = None) -> None: ...
-
-
-_RANDOM: tuple[Parameter, ...] = parameters_of(_random_signature)
-_RANDOM_TO: tuple[Parameter, ...] = parameters_of(_random_to)
-_RANDOM_FROM_TO: tuple[Parameter, ...] = parameters_of(_random_from_to)
-_RANDOM_FROM_TO[0].name = "from"
-_RANDOM_TEXTS = (
-    "(*, torch.Generator generator = None)",
-    "(int from, int to, *, torch.Generator generator = None)",
-    "(int to, *, torch.Generator generator = None)",
-)
-
-
-def _random(name: str, node: str, example: str) -> None:
-    @_in_place(name, node, example=example)
-    def body(input: Tensor, draw: Any, generator: Generator | None = None) -> Made:
-        layout = input.layout
-        return made(
-            input.dtype,
-            layout,
-            lambda xp: arranged(draw(chosen(generator), layout.numel, input.dtype.name), layout),
-        )
-
-
-_random("_random_all", "RandomBackward2", "zeros(3).random_()")
-_random("_random_to", "RandomBackward1", "zeros(3).random_(10)")
-_random("_random_from_to", "RandomBackward0", "zeros(3).random_(5, 10)")
-
-
-def _drawn(generator: Generator, n: int, dtype: str) -> Any:
-    return generators.random_(generator, n, dtype)
-
-
-def _drawn_from(low: int, to: int | None) -> Any:
-    if to is None:
-        return lambda generator, n, dtype: generators.random_from(generator, n, low, dtype)
-    return lambda generator, n, dtype: generators.random_from_to(generator, n, low, to, dtype)
-
-
-@method("random_")
-def random_(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """Integers from ``from`` (0) up to ``to``, or over the range that the dtype holds."""
-    given = len(args) + sum(k in kwargs for k in ("from", "to"))
-    try:
-        if given == 0:
-            (generator,) = bind("random_", _RANDOM, args, kwargs)
-            name, draw = "_random_all", _drawn
-        elif given == 1:
-            to, generator = bind("random_", _RANDOM_TO, args, kwargs)
-            name, draw = "_random_to", _drawn_from(0, to)
-        else:
-            low, to, generator = bind("random_", _RANDOM_FROM_TO, args, kwargs)
-            name, draw = "_random_from_to", _drawn_from(low, to)
-    except TensorTypeError:
-        raise no_overload("random_", args, kwargs, _RANDOM_TEXTS) from None
-    op = ops[name]
-    assert op.build_inplace is not None
-    done: Tensor = op.build_inplace(op)(x, draw, generator)
-    return done
-
-
 # Draws whose parameters are tensors
 
 
@@ -707,7 +509,7 @@ _NORMAL_TEXTS = (
     "(Tensor mean, float std = 1, *, torch.Generator generator = None, Tensor out = None)",
     "(float mean, Tensor std, *, torch.Generator generator = None, Tensor out = None)",
     "(float mean, float std, tuple of ints size, *, torch.Generator generator = None, Tensor out "
-    f"= None, {_OPTIONS}",
+    f"= None, {OPTIONS}",
 )
 
 
