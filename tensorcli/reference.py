@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import engine.ops
 from engine import registry
 from engine.kinds.record import parameters
-from engine.signature import REQUIRED, parameters_of
+from engine.signature import REQUIRED
 from tensorcli.examples import EXAMPLES
 from tensorcli.language import names, tables  # noqa: F401 - tables fills the one of names
 from tensorcli.tiers import tier_of
@@ -123,11 +123,10 @@ def of_op(op: registry.Op) -> Entry:
 
 def _of_function(name: str, function: Any) -> Entry:
     function = getattr(function, "__wrapped__", function)
-    known = hasattr(function, "__code__")
     return Entry(
         name=name,
         spellings=(f"torch.{name}",),
-        signature=f"{name}({_parameter_text(parameters_of(function)) if known else '...'})",
+        signature=name + _bare_signature(function),
         doc=_dedented(function.__doc__ or ""),
         example=EXAMPLES.get(name, ""),
         family="functions",
@@ -135,6 +134,14 @@ def _of_function(name: str, function: Any) -> Entry:
         saves=None,
         data_dependent=False,
     )
+
+
+def _bare_signature(function: Any) -> str:
+    """A function's or a class's parameters and defaults without their annotations."""
+    from inspect import Signature, signature
+
+    found = signature(function).parameters.values()
+    return str(Signature([p.replace(annotation=p.empty) for p in found]))
 
 
 def _as_program(example: str) -> str:

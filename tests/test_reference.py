@@ -89,3 +89,17 @@ def test_a_session_begins_with_its_own_settings() -> None:
 def test_lines_of_an_example_stay_apart() -> None:
     _, out, _ = shown("no_grad")
     assert "                      y = x * 2" in out.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("name", "signature"),
+    [
+        ("atleast_1d", "atleast_1d(*tensors)"),
+        ("optim.lr_scheduler.StepLR", "(optimizer, step_size, gamma=0.1, last_epoch=-1)"),
+        ("get_default_dtype", "get_default_dtype()"),
+    ],
+)
+def test_signature_of_a_function_or_a_class(name: str, signature: str) -> None:
+    found = reference.find(name)
+    assert found is not None
+    assert found.signature.endswith(signature)
