@@ -278,11 +278,19 @@ def add_to_leaf(leaf: Tensor, g: Tensor, create: bool) -> None:
     ):
         held.array += g.array
         bump(held)
+        if state.recording is not None:
+            state.recording.changed(held, "accumulate", _accumulate, (g.array,))
     else:
         held.add_(g)
     if ag.after is not None:
+        if state.recording is not None:
+            state.recording.fail("a hook was called")
         for hook in list(ag.after.values()):
             hook(leaf)
+
+
+def _accumulate(array: Any, held: Any) -> None:
+    held += array
 
 
 def own(g: Tensor, leaf: Tensor) -> Tensor:
@@ -291,6 +299,8 @@ def own(g: Tensor, leaf: Tensor) -> Tensor:
     layout = leaf.layout
     if layout.contiguous or not layout.dense or g.array is None:
         array = None if g.array is None else g.array.copy()
+        if state.recording is not None:
+            state.recording.copied(g.array, array)
         kept = layout.contiguous and g.layout.contiguous and g.layout.numel
         if kept and 0 not in g.layout.strides:
             return wrap(array, g.kind, g.layout)
@@ -320,6 +330,8 @@ def _run_hooks(node: Node, g: Any) -> Any:
 
 
 def _apply_hooks(hooks: Any, g: Tensor) -> Tensor:
+    if state.recording is not None:
+        state.recording.fail("a hook was called")
     for hook in list(hooks.values()):
         changed = hook(g)
         if changed is not None:
@@ -374,7 +386,10 @@ def _one(root: Tensor) -> Any:
     held = _ones.get(root.kind)
     if held is None:
         held = _ones[root.kind] = root.kind.xp.ones((), root.kind.np)
-    return held.copy()
+    one = held.copy()
+    if state.recording is not None:
+        state.recording.fresh(held, one)
+    return one
 
 
 def check_root(root: Tensor, at: int) -> None:

@@ -37,6 +37,7 @@ LAYERS = [
     "engine.draws",
     "engine.storage",
     "engine.tensor",
+    "engine.recording",
     "engine.printing",
     "engine.parameter_types",
     "engine.tape",
