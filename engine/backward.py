@@ -45,8 +45,10 @@ def run_one(root: Tensor) -> None:
     """As ``run`` for the plain case: one root with one element that is no view."""
     ag = root.ag
     assert ag is not None
-    start = implicit_gradient(root, None, 0)
-    send([(root if ag.node is None else ag.node, ag.nr, start)], False, False, None, True)
+    start = _kept_one(root)
+    if start is None:
+        start = implicit_gradient(root, None, 0)
+    send(((root if ag.node is None else ag.node, ag.nr, start),), False, False, None, True)
 
 
 def send(
@@ -324,7 +326,11 @@ def _run_hooks(node: Node, g: Any) -> Any:
         tensor = keeper()
         if tensor is not None and tensor.ag is not None and tensor.ag.retains:
             held = tensor.ag.grad
-            tensor.ag.grad = part if held is None else held + part
+            if held is not None:
+                part = held + part
+            elif not state.grad:
+                part = part.clone()
+            tensor.ag.grad = part
             tensor.ag.times += 1
     return g
 
@@ -332,6 +338,8 @@ def _run_hooks(node: Node, g: Any) -> Any:
 def _apply_hooks(hooks: Any, g: Tensor) -> Tensor:
     if state.recording is not None:
         state.recording.fail("a hook was called")
+    if _ones.get(g.kind) is g:
+        g = g.clone()
     for hook in list(hooks.values()):
         changed = hook(g)
         if changed is not None:
@@ -365,7 +373,8 @@ def implicit_gradient(root: Tensor, given: Tensor | None, at: int) -> Tensor:
                 "grad can be implicitly created only for real scalar outputs but got "
                 f"torch.{root.dtype.name}"
             )
-        return wrap(_one(root), root.kind, layouts.contiguous(root.layout.shape))
+        ones = None if root.array is None else root.kind.xp.ones(root.layout.shape, root.kind.np)
+        return wrap(ones, root.kind, layouts.contiguous(root.layout.shape))
     if given.layout.shape != root.layout.shape:
         raise TensorRuntimeError(
             f"Mismatch in shape: grad_output[{at}] has a shape of {given.shape} and "
@@ -374,21 +383,21 @@ def implicit_gradient(root: Tensor, given: Tensor | None, at: int) -> Tensor:
     return given
 
 
-_ones: dict[Any, Any] = {}
+# Gradients of ones for 0-d roots, by kind. Backward passes look at them only: hooks, leaves and
+# whoever retains a gradient get copies.
+_ones: dict[Kind, Tensor] = {}
 
 
-def _one(root: Tensor) -> Any:
-    """A fresh array of ones as ``root``; copying a kept one is quicker than making it."""
-    if root.array is None:
-        return None
-    if root.layout.ndim:
-        return root.kind.xp.ones(root.layout.shape, root.kind.np)
-    held = _ones.get(root.kind)
-    if held is None:
-        held = _ones[root.kind] = root.kind.xp.ones((), root.kind.np)
-    one = held.copy()
+def _kept_one(root: Tensor) -> Tensor | None:
+    """The gradient that a pass from a real 0-d root starts from, shared by all passes."""
+    kind = root.kind
+    one = _ones.get(kind)
+    if one is None or root.layout.ndim or root.array is None:
+        if root.layout.ndim or root.array is None or not kind.dtype.is_floating_point:
+            return None
+        one = _ones[kind] = implicit_gradient(root, None, 0)
     if state.recording is not None:
-        state.recording.fresh(held, one)
+        state.recording.constant(one)
     return one
 
 

@@ -178,7 +178,7 @@ def _unary(rule: Rule) -> Any:
     get = plans.get
     name = spoken_name(rule.op)
     ps = parameters(rule.op)
-    record = rule.recorder.record_one
+    record = rule.recorder.record_first
 
     def apply(x: Any) -> Any:
         key = (x.kind, x.layout)
@@ -196,7 +196,7 @@ def _unary(rule: Rule) -> Any:
         y.memory = None
         y.counter = None
         if state.grad and (x.ag is not None or x.base is not None):
-            record(x, y)
+            record((x,), y)
         if state.watch:
             finish(y, plan.run, (x.array,))
         return y

@@ -308,9 +308,7 @@ def _build(op: Op, rule: _Rule) -> Any:
                 y.memory = None
                 y.counter = None
                 if state.grad and (x.ag is not None or x.base is not None):
-                    node = recorder.record(values, y)
-                    if node is not None:
-                        tape.attach(y, node)
+                    recorder.record_first(values, y)
                 if state.watch:
                     finish(y, plan.small, (x.array,))
                 return y
