@@ -131,7 +131,7 @@ def _visit(edges: Any, retain: bool, captures: _Captures | None) -> dict[Tensor,
             grads = node.gradient.apply(node, g)
             if observe is not None:
                 observe(node, g, grads)
-            edges = zip(node.next, node.nr, grads, strict=False)
+            edges = zip(node.next, node.nr, grads)  # noqa: B905 - strict=False costs as much again
         except Exception:
             if captures is None:
                 _finish_complete(leaves, [node, *(entry[0] for entry in pending.values())])

@@ -150,7 +150,7 @@ def _make_apply(plan: _Plan, count: int) -> Any:
         if where == (-1,):
             return _apply_linear(place, fn, count)
         if where == (-1, *range(len(plan.names))):
-            return _apply_in_order(place, fn, count)
+            return _apply_in_order(place, fn, count, len(plan.names) == 1)
 
     def apply(node: Node, g: Any) -> Sequence[Any]:
         saved = unpack(node)
@@ -184,8 +184,8 @@ def _apply_linear(place: int, fn: Any, count: int) -> Any:
     return apply
 
 
-def _apply_in_order(place: int, fn: Any, count: int) -> Any:
-    """One input; the derivative takes ``g`` and then the kept values in their order."""
+def _apply_in_order(place: int, fn: Any, count: int, one: bool) -> Any:
+    """One input; the derivative takes ``g`` and then the kept values (or the ``one``) in order."""
     before, after = (None,) * place, (None,) * (count - place - 1)
 
     def apply(node: Node, g: Any) -> Sequence[Any]:
@@ -197,7 +197,7 @@ def _apply_in_order(place: int, fn: Any, count: int) -> Any:
                 unpack(node)
         elif versions or saved is FREED:
             unpack(node)
-        value = fn(g, *saved)
+        value = fn(g, saved[0]) if one else fn(g, *saved)
         if value.__class__ is Tensor and count <= 2:
             return (value,) if count == 1 else (value, None) if place == 0 else (None, value)
         return (*before, *_listed(value), *after)

@@ -117,16 +117,20 @@ def _cache_key(index: Any) -> Any:
             parts.append(part)
         return tuple(parts)
     if kind is slice:
-        start, stop, step = index.start, index.stop, index.step
-        if (
-            (start is None or start.__class__ is int)
-            and (stop is None or stop.__class__ is int)
-            and (step is None or step.__class__ is int)
-        ):
-            return (slice, start, stop, step)
-        return None
+        return _slice_key(index)
     if index is Ellipsis:
         return Ellipsis
+    return None
+
+
+def _slice_key(index: slice) -> Any:
+    start, stop, step = index.start, index.stop, index.step
+    if (
+        (start.__class__ is int or start is None)
+        and (stop.__class__ is int or stop is None)
+        and (step is None or step.__class__ is int)
+    ):
+        return slice, start, stop, step
     return None
 
 
@@ -135,7 +139,10 @@ def plan_of(x: Tensor, index: Any) -> Plan:
     memo = x.layout.indexed
     if memo is None:
         memo = x.layout.indexed = {}
-    key = (None,) if index is None else _cache_key(index)
+    if index.__class__ is slice:
+        key = _slice_key(index)
+    else:
+        key = (None,) if index is None else _cache_key(index)
     if key is None:
         return _make(x.layout, index)
     found = memo.get(key)
