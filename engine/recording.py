@@ -30,6 +30,10 @@ _ndarray = np.ndarray
 COMPUTES, MOVES, REDOES = range(3)
 
 
+class Departed(Exception):
+    """A step cannot go on from what it finds: the stretch does something else this time."""
+
+
 class _Step:
     """``run`` of the arrays at ``places``; its result goes to ``into``, -1 where it changes the
     last of them instead. ``key`` tells what it does apart from other steps."""

@@ -139,6 +139,32 @@ PROGRAMS: dict[str, tuple[str, bool]] = {
         """,
         True,
     ),
+    "a mask that chooses fewer each time": (
+        """
+        big = torch.linspace(-1, 1, 4000).requires_grad_()
+        for i in range(120):
+            big[big > i / 60 - 1].mean().backward()
+            with torch.no_grad():
+                big += 1e-3
+        for _ in range(120):
+            big[big > 0].mean().backward()
+            with torch.no_grad():
+                big -= 1e-5
+        """,
+        True,
+    ),
+    "a list that gets shorter": (
+        """
+        things = list(range(100))
+        for i in things:
+            seen = total * 1
+            total += 1
+            if i == 60:
+                things.pop()
+                del things[70:]
+        """,
+        True,
+    ),
     "few turns": ("for i in range(12):\n    total += 1\n", False),
     "the loop's variable as a number": ("for i in range(60):\n    total += i\n", False),
     "a number that changes": (

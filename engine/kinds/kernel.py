@@ -27,7 +27,7 @@ from engine.kinds.results import (
     write,
 )
 from engine.modes import state
-from engine.recording import REDOES
+from engine.recording import REDOES, Departed
 from engine.return_types import named
 from engine.signature import bind
 from engine.storage import make_room
@@ -227,12 +227,18 @@ def _tell(op: Op, run: Any, values: list[Any], y: Any) -> None:
     name = spoken_name(op)
     arrays = [t.array for t in tensors_among(values)]
 
+    single = y.__class__ is Tensor
+    layouts_then = [part.layout for part in ((y,) if single else y)]
+
     def again(*given: Any) -> Any:
         z = compute(name, run, _with_arrays(values, iter(given)))
-        return z.array if z.__class__ is Tensor else [part.array for part in z]
+        parts = (z,) if single else z
+        if any(p.layout is not then for p, then in zip(parts, layouts_then, strict=True)):
+            raise Departed  # a mask that chooses more or fewer
+        return z.array if single else [part.array for part in parts]
 
     key = (op.name, beside_tensors(values))
-    if y.__class__ is Tensor:
+    if single:
         state.recording.computed(y, again, arrays, None, key, REDOES)
     else:
         state.recording.computed_parts(y, again, arrays, key)

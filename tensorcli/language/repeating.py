@@ -61,8 +61,9 @@ class Turns:
     """
 
     __slots__ = (
-        "_ahead", "_attempts", "_body", "_changes", "_cost", "_due", "_first", "_held", "_left",
-        "_needed", "_recording", "_save", "_skipped", "_standing", "_steps", "_tests", "_turns",
+        "_ahead", "_attempts", "_body", "_changes", "_cost", "_due", "_first", "_held",
+        "_iteration", "_needed", "_recording", "_save", "_skipped", "_standing", "_steps", "_tests",
+        "_turns",
     )  # fmt: skip
 
     def __init__(
@@ -70,8 +71,10 @@ class Turns:
     ) -> None:
         self._body = body
         self._tests = tests
-        self._left = length_hint(iteration)
+        self._iteration = iteration
+        # One item further on.
         self._ahead = copy(iteration)
+        next(self._ahead, None)
         self._save = save
         self._held = _Held()
         self._attempts = 0
@@ -94,21 +97,21 @@ class Turns:
 
     def take(self, frame: Frame, item: object, body: Action) -> Any:
         """One turn; answers as the body does."""
-        self._left -= 1
+        left = length_hint(self._iteration)
         due = self._due
         if self._tests:
             self._look_ahead(frame, item)
         if self._steps is not None:
-            if not (due or self._due or self._held.asked) and self._left > 0:
+            if not (due or self._due or self._held.asked) and left:
                 return self._repeat(frame, body)
             self.settle()
             signal = body(frame)
-            if due and self._left > 0 and not self._holds(frame):
-                self._forget()
             self._held.answer()
+            if due and left and not self._holds(frame):
+                self._forget()
             return signal
         self._turns += 1
-        if due or self._turns <= _WARM or self._attempts > _ATTEMPTS or self._left < _WORTH:
+        if due or self._turns <= _WARM or self._attempts > _ATTEMPTS or left < _WORTH:
             return body(frame)
         if self._recording is not None:
             return self._try_out(frame, body)
@@ -116,15 +119,14 @@ class Turns:
 
     def _look_ahead(self, frame: Frame, item: object) -> None:
         """Whether more than the body's usual work is due in the next turn."""
-        if self._left > 0:
-            if self._turns == 0 and self._attempts == 1:
-                next(self._ahead)  # the first of all
-            self._save(frame, next(self._ahead))
+        for following in self._ahead:
+            self._save(frame, following)
             try:
                 self._due = any(test(frame) for test in self._tests)
             except Exception:
                 self._due = True  # the turn itself will say what is wrong
             self._save(frame, item)
+            break
 
     def _repeat(self, frame: Frame, body: Action) -> Any:
         """A turn from the record; by the body, which knows places, if something goes wrong."""
@@ -138,7 +140,9 @@ class Turns:
         except Exception:
             self.settle()
             self._give_up()
-            return body(frame)
+            signal = body(frame)
+            self._held.answer()
+            return signal
         try:
             for step in lasting:
                 step()
