@@ -14,7 +14,7 @@ from engine.hooks import HookHandle
 from engine.modes import state, warn
 from engine.printing import tensor_text
 from engine.registry import F
-from engine.tensor import Tensor
+from engine.tensor import Tensor, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,6 +32,9 @@ class Optimizer:
     """
 
     __slots__ = ("after", "before", "defaults", "param_groups", "state", "stepped")
+
+    # Whether an update computes with the number of steps, which is another one each time.
+    counts = False
 
     def __init__(self, params: Any, defaults: dict[str, Any]):
         if isinstance(params, Tensor):
@@ -103,8 +106,14 @@ class Optimizer:
             for group in self.param_groups:
                 for p in group["params"]:
                     g = None if p.ag is None else p.ag.grad
-                    if g is not None:
-                        self.update(p, -g if group["maximize"] else g, group)
+                    if g is None:
+                        continue
+                    if group["maximize"]:
+                        g = -g
+                    if self.counts and state.recording is not None:
+                        self._tell_update(p, g, group)
+                    else:
+                        self.update(p, g, group)
         finally:
             state.grad = recording
         self.stepped = True
@@ -115,6 +124,25 @@ class Optimizer:
     def update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
         """Change one parameter by its gradient."""
         raise NotImplementedError
+
+    def _tell_update(self, p: Tensor, g: Tensor, group: dict[str, Any]) -> None:
+        """Update, and tell whoever records to do that again as a whole."""
+        recording, kind, layout = state.recording, g.kind, g.layout
+        state.set_recording(None)
+        try:
+            self.update(p, g, group)
+        finally:
+            state.set_recording(recording)
+
+        def again(gradient: Any) -> None:
+            recorded, state.grad = state.grad, False
+            try:
+                self.update(p, wrap(gradient, kind, layout), group)
+            finally:
+                state.grad = recorded
+
+        changed = [p, *[v for v in self.state[p].values() if isinstance(v, Tensor)]]
+        recording.updated(changed, ("update", id(self), id(p)), again, (g.array,))
 
     def kept(self, p: Tensor, **first: Callable[[Tensor], Any]) -> dict[str, Any]:
         """What is kept about a parameter, made from ``first`` at its first update."""

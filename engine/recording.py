@@ -35,8 +35,8 @@ class Departed(Exception):
 
 
 class _Step:
-    """``run`` of the arrays at ``places``; its result goes to ``into``, -1 where it changes the
-    last of them instead. ``key`` tells what it does apart from other steps."""
+    """``run`` of the arrays at ``places``; its result goes to ``into``, or, where that is below 0,
+    so many of the last arrays are changed instead. ``key`` tells it apart from other steps."""
 
     __slots__ = ("into", "key", "places", "run", "sort")
 
@@ -56,11 +56,13 @@ class Recording:
 
     __slots__ = (
         "_arrays", "_keep", "_keys", "_places", "_roots", "_starts", "_steps", "_tensors", "_used",
-        "_writes", "failure",
+        "_writes", "counters", "failure",
     )  # fmt: skip
 
     def __init__(self, tensors: Iterable[Tensor]):
         self.failure = ""
+        # The counters of changes that steps see to themselves, by identity.
+        self.counters: dict[int, Any] = {}
         # The array at each place, None where a step computes it; what it is, for comparisons.
         self._arrays: list[Any] = []
         self._keys: list[Any] = []
@@ -157,6 +159,18 @@ class Recording:
         self._writes[counter] = self._writes.get(counter, 0) + 1
         return None
 
+    def updated(self, tensors: Sequence[Tensor], key: Any, run: Run, arrays: Sequence[Any]) -> None:
+        """``run`` of ``arrays`` changed ``tensors``, and will count that by itself."""
+        places = self._find((*arrays, *[t.array for t in tensors]))
+        if places is None:
+            self.fail("an unknown operand was stored")
+            return
+        count = len(arrays)
+        self._steps.append(
+            _Step(key, lambda *given: run(*given[:count]), places, -len(tensors), COMPUTES)
+        )
+        self.counters.update((id(t.counter), t.counter) for t in tensors)
+
     def numbers(self, operands: Sequence[Any], arrays: Sequence[Any]) -> None:
         """Those ``arrays`` whose operand is a Python number stand for that."""
         for operand, array in zip(operands, arrays, strict=True):
@@ -170,7 +184,7 @@ class Recording:
         seen: set[int] = set()
         for t in self._tensors:
             counter = t.counter
-            if counter is None or id(counter) in seen:
+            if counter is None or id(counter) in seen or id(counter) in self.counters:
                 continue
             seen.add(id(counter))
             changes = counter.n - self._starts.get(id(counter), 0)
@@ -217,7 +231,7 @@ class Recording:
 
     def written(self) -> list[Any]:
         """The arrays from before whose elements the steps change."""
-        places = {step.places[-1] for step in self._steps if step.into < 0}
+        places = {p for step in self._steps if step.into < 0 for p in step.places[step.into :]}
         return [self._arrays[p] for p in sorted(places) if self._arrays[p] is not None]
 
     def steps(self) -> tuple[list[Callable[[], None]], list[Callable[[], None]]]:
@@ -226,7 +240,8 @@ class Recording:
         held = list(self._arrays)
         closures = [_closure(step, held) for step in self._steps]
         for at, step in enumerate(self._steps):
-            if step.into < 0 and self._arrays[step.places[-1]] is not None:
+            changed = step.places[step.into :] if step.into < 0 else ()
+            if any(self._arrays[place] is not None for place in changed):
                 return closures[:at], closures[at:]
         return closures, []
 

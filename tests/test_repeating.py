@@ -139,6 +139,56 @@ PROGRAMS: dict[str, tuple[str, bool]] = {
         """,
         True,
     ),
+    **{
+        f"an optimiser: {made}": (
+            f"""
+            opt = torch.optim.{made}
+            for step in range(90):
+                opt.zero_grad()
+                loss = F.mse_loss(torch.tanh(x @ w1 + b1) @ w2 + b2, y)
+                loss.backward()
+                opt.step()
+                if step == 50:
+                    opt.param_groups[0]["lr"] = 0.01
+                    print(loss.item())
+            kept = [v for k in opt.state.values() for v in k.values()]
+            """,
+            True,
+        )
+        for made in (
+            "SGD(params, lr=0.1)",
+            "SGD(params, lr=0.1, momentum=0.9, weight_decay=0.01, nesterov=True)",
+            "SGD([{'params': [w1, b1]}, {'params': [w2], 'lr': 0.5}], lr=0.1, maximize=True)",
+            "Adam(params, lr=0.01, amsgrad=True)",
+            "AdamW(params, lr=0.01)",
+            "RMSprop(params, lr=0.01, momentum=0.9, centered=True)",
+            "Adagrad(params, lr=0.1, lr_decay=0.1)",
+        )
+    },
+    "an optimiser with a hook": (
+        """
+        opt = torch.optim.SGD([w1], lr=0.1)
+        seen = []
+        opt.register_step_post_hook(lambda o, a, k: seen.append(w1.sum().item()))
+        for step in range(60):
+            opt.zero_grad()
+            (x @ w1).sum().backward()
+            opt.step()
+        """,
+        False,
+    ),
+    "a schedule of learning rates": (
+        """
+        opt = torch.optim.SGD([w1], lr=0.1)
+        slower = torch.optim.lr_scheduler.ExponentialLR(opt, 0.9)
+        for step in range(60):
+            opt.zero_grad()
+            (x @ w1).sum().backward()
+            opt.step()
+            slower.step()
+        """,
+        False,
+    ),
     "a mask that chooses fewer each time": (
         """
         big = torch.linspace(-1, 1, 4000).requires_grad_()

@@ -72,6 +72,8 @@ class Adam(Optimizer):
 
     __slots__ = ()
 
+    counts = True
+
     def __init__(
         self,
         params: Any,
@@ -207,7 +209,7 @@ class RMSprop(Optimizer):
         if group["centered"]:
             first["grad_avg"] = zeros
         kept = self.kept(p, **first)
-        advanced(kept)
+        kept["step"].add_(1)
         lr, alpha = number(group["lr"]), group["alpha"]
         g = decayed(p, g, group, lr)
         p, g, square = real(p, g, kept["square_avg"])
@@ -231,6 +233,8 @@ class Adagrad(Optimizer):
     """Steps scaled by the sum of the gradient's squares so far."""
 
     __slots__ = ()
+
+    counts = True
 
     def __init__(
         self,

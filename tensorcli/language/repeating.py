@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engine.modes import state
+from engine.optimising import Optimizer
 from engine.recording import Recording
 from engine.registry import functions
 from engine.tensor import Tensor
@@ -30,7 +31,14 @@ from tensorcli.language.limits import meter
 from tensorcli.language.names import MISSING, lookup
 from tensorcli.language.namespaces import Namespace
 from tensorcli.language.running import now
-from tensorcli.language.tensor_bodies import ATTRIBUTES, MODES, NUMBERS, is_function, is_method
+from tensorcli.language.tensor_bodies import (
+    ATTRIBUTES,
+    MODES,
+    NUMBERS,
+    OPTIMISING,
+    is_function,
+    is_method,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -183,7 +191,11 @@ class Turns:
         else:
             self._recording, self._standing = recording, after
             self._needed = standing.looked_at(recording)
-            self._changes = after.changes_since(standing)
+            self._changes = [
+                change
+                for change in after.changes_since(standing)
+                if id(change[0]) not in recording.counters
+            ]
         return signal
 
     def _try_out(self, frame: Frame, body: Action) -> Any:
@@ -191,11 +203,14 @@ class Turns:
         assert self._recording is not None
         steps, written = self._recording.steps(), self._recording.written()
         before = [array.copy() for array in written]
+        counters = [(c, c.n) for c in self._recording.counters.values()]
         for step in chain(*steps):
             step()
         found = [array.tobytes() for array in written]
         for array, old in zip(written, before, strict=True):
             array[...] = old
+        for counter, n in counters:
+            counter.n = n
         signal = body(frame)
         agrees = all(array.tobytes() == there for array, there in zip(written, found, strict=True))
         if written and agrees and signal is None and self._holds(frame):
@@ -324,6 +339,8 @@ class _Standing:
             if type(value) is Function:
                 return self._takes_function(value)
             return is_function(path[-1], value) or (value is range and path == ("range",))
+        if isinstance(value, Optimizer):
+            return len(path) == at + 1 and path[-1] in OPTIMISING
         # What is left are attributes of a tensor, and the method.
         return (
             type(value) is Tensor
@@ -375,8 +392,18 @@ class _Standing:
             if depth == _DEPTH or len(value) > _MANY:
                 return False
             return all(self._take(part, depth + 1) for part in value)
+        if isinstance(value, Optimizer):
+            return self._take_optimizer(value)
         self.facts.append((kind, value) if kind in NUMBERS else id(value))
         return kind in NUMBERS or kind is Namespace or callable(value)
+
+    def _take_optimizer(self, optimizer: Optimizer) -> bool:
+        """Its options and what it keeps count as read; its hooks could do anything."""
+        self.facts += [id(optimizer), optimizer.stepped]
+        kept = [value for kept in optimizer.state.values() for value in kept.values()]
+        options = [value for group in optimizer.param_groups for value in group.values()]
+        plain = not optimizer.before and not optimizer.after
+        return plain and all(self._take(value) for value in (*options, *kept))
 
     def _take_tensor(self, t: Tensor) -> bool:
         if type(t.array) is not np.ndarray or t.version is None:

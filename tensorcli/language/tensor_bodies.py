@@ -29,6 +29,7 @@ _FAMILIES = frozenset(
 )
 _REFUSING = ("masked_scatter",)
 ATTRIBUTES = ("T", "grad", "mT")
+OPTIMISING = ("step", "zero_grad")
 MODES = ("enable_grad", "no_grad")
 _OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow, ast.MatMult)
 _COMPARISONS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)
@@ -262,7 +263,10 @@ class _Reader:
         while isinstance(root, ast.Attribute):
             root = root.value
         if isinstance(root, ast.Name) and root.id not in self.bound:
-            self.body.called.append(self.path(function))
+            path = self.path(function)
+            if path[-1] in OPTIMISING and (node.args or node.keywords):
+                raise _Other
+            self.body.called.append(path)
         elif isinstance(function, ast.Attribute) and is_method(function.attr):
             self.value(function.value)
         else:
