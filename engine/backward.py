@@ -10,6 +10,7 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
 from engine import layout as layouts
+from engine import lazy
 from engine.errors import AutogradError, TensorRuntimeError
 from engine.modes import state
 from engine.tape import FREED, Node, bump, refresh, sum_to
@@ -267,7 +268,7 @@ def add_to_leaf(leaf: Tensor, g: Tensor, create: bool) -> None:
     ag.times += 1
     held = ag.grad
     if held is None:
-        ag.grad = g if create else own(g, leaf)
+        ag.grad = (g.clone() if lazy.is_lazy(g) else g) if create else own(g, leaf)
     elif create:
         ag.grad = held + g
     elif (
@@ -285,10 +286,24 @@ def add_to_leaf(leaf: Tensor, g: Tensor, create: bool) -> None:
             hook(leaf)
 
 
+def _lazily_owned(g: Tensor, leaf: Tensor) -> Tensor:
+    """As ``own`` for a gradient that is a lazy view: PyTorch keeps that as it is where its strides
+    are the leaf's."""
+    change = lazy.CONJUGATED if lazy.has(g.memory, lazy.CONJUGATED) else lazy.NEGATED
+    taken = own(g.clone(), leaf)
+    wanted = leaf.layout if leaf.layout.dense else layouts.contiguous(g.layout.shape)
+    if g.layout is not wanted:
+        return taken
+    turned = taken.conj_physical() if change is lazy.CONJUGATED else -taken
+    return lazy.show(turned, lazy.changed(turned, change))
+
+
 def own(g: Tensor, leaf: Tensor) -> Tensor:
     """A copy of ``g`` in memory of its own, with the leaf's strides where those are dense; strides
     of size-1 dimensions stay the gradient's, unless it was expanded."""
     layout = leaf.layout
+    if lazy.is_lazy(g):
+        return _lazily_owned(g, leaf)
     if layout.contiguous or not layout.dense or g.array is None:
         array = None if g.array is None else g.array.copy()
         kept = layout.contiguous and g.layout.contiguous and g.layout.numel
@@ -314,6 +329,8 @@ def _run_hooks(node: Node, g: Any) -> Any:
         tensor = keeper()
         if tensor is not None and tensor.ag is not None and tensor.ag.retains:
             held = tensor.ag.grad
+            if lazy.is_lazy(part):
+                part = part.clone()
             tensor.ag.grad = part if held is None else held + part
             tensor.ag.times += 1
     return g

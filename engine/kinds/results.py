@@ -8,11 +8,11 @@ import numpy as np
 
 from engine import device as devices
 from engine import layout as layouts
-from engine import tape
+from engine import lazy, tape
 from engine.dtypes import can_cast
 from engine.errors import DeviceError, DtypeError, InplaceError, OverlapError, TensorRuntimeError
 from engine.modes import state, warn
-from engine.storage import UNTRACKED, allocate, of_array
+from engine.storage import UNTRACKED, allocate, of_array, of_tensor
 from engine.tensor import Kind, Tensor
 
 if TYPE_CHECKING:
@@ -48,7 +48,9 @@ def fit(array: Any, kind: Kind, layout: Layout) -> Any:
     """``array`` cast to ``kind`` and laid out as ``layout`` says; itself where it is so already."""
     if array is None:
         return None
-    if array.__class__ is not np.ndarray and array.__class__ is not kind.xp.ndarray:
+    if array.__class__ is lazy.Shown:
+        array = array.read()
+    elif array.__class__ is not np.ndarray and array.__class__ is not kind.xp.ndarray:
         array = kind.xp.asarray(array)
         if array.dtype is kind.np and not layout.shape:
             return array
@@ -230,8 +232,9 @@ def _shared_memory() -> OverlapError:
 
 
 def _overlap(a: Tensor, b: Tensor) -> str:
-    """ "full", "partial" or "": PyTorch looks no closer where a tensor is not dense."""
-    if a.memory is None or a.memory is not b.memory:
+    """ "full", "partial" or "": PyTorch looks no closer where a tensor is not dense, and computes
+    with copies of lazy views."""
+    if a.memory is None or a.memory is not b.memory or lazy.is_lazy(a):
         return ""
     if a.layout.numel == 0 or b.layout.numel == 0:
         return ""
@@ -276,6 +279,9 @@ def resize(out: Tensor, like: Tensor) -> None:
     """Give ``out`` fresh memory of ``like``'s shape and strides, keeping its dtype."""
     out.layout = like.layout
     fresh = allocate(out.kind, like.layout)
-    out.array = fresh
     out.offset = 0
+    if lazy.is_lazy(out):
+        lazy.renew(out, of_tensor(fresh, out.kind, out.layout))
+        return
+    out.array = fresh
     out.memory = None if fresh is None else of_array(fresh, out.kind)

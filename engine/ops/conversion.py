@@ -317,18 +317,6 @@ def is_signed(input: Tensor) -> bool:
     return input.dtype.signed
 
 
-@composite(out=False, example="is_conj(tensor(1j))")
-def is_conj(input: Tensor) -> bool:
-    """False: conjugates are computed at once here."""
-    return False
-
-
-@composite(out=False, example="is_neg(tensor(1.))")
-def is_neg(input: Tensor) -> bool:
-    """False: negated views are computed at once here."""
-    return False
-
-
 @composite(out=False, example="get_device(tensor(1.))")
 def get_device(input: Tensor) -> int:
     """The number of the device, -1 for the main memory and for meta."""

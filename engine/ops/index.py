@@ -63,8 +63,8 @@ FUNCTIONS = {
         "maximum minimum ne not_equal "
     ),
     "complex_parts": (
-        "angle complex conj conj_physical imag is_conj is_neg polar real resolve_conj "
-        "resolve_neg view_as_complex view_as_real "
+        "_neg_view angle complex conj conj_physical imag is_conj is_neg polar real "
+        "resolve_conj resolve_neg view_as_complex view_as_real "
     ),
     "conversion": (
         "can_cast get_device is_complex is_floating_point is_signed is_storage is_tensor "
@@ -697,12 +697,11 @@ OPS = {
         "isneginf isposinf isreal le lt maximum minimum ne "
     ),
     "complex_parts": (
-        "angle complex conj_physical conjugated conjugated_copy polar view_as_complex "
-        "view_as_real "
+        "_conj _neg_view angle complex conj conj_physical conjugated_copy is_conj is_neg polar "
+        "resolve_conj resolve_neg view_as_complex view_as_real "
     ),
     "conversion": (
-        "_to_copy get_device is_complex is_conj is_floating_point is_neg is_signed "
-        "promote_types type_as "
+        "_to_copy get_device is_complex is_floating_point is_signed promote_types type_as "
     ),
     "convolution": (
         "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d convolution "
