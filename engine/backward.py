@@ -376,7 +376,9 @@ def implicit_gradient(root: Tensor, given: Tensor | None, at: int) -> Tensor:
             f"Mismatch in shape: grad_output[{at}] has a shape of {given.shape} and "
             f"output[{at}] has a shape of {root.shape}."
         )
-    return given
+    # A leaf keeps no gradient that somebody else holds, and what it copies it resolves.
+    straight = lazy.is_lazy(given) and (root.ag is None or root.ag.node is None)
+    return given.clone() if straight else given
 
 
 _ones: dict[Any, Any] = {}

@@ -49,7 +49,9 @@ class Shown(NDArrayOperatorsMixin):
         size = held.itemsize
         span = 1 + sum((n - 1) * s // size for n, s in zip(held.shape, held.strides, strict=True))
         seen = np.ndarray(held.shape, held.dtype, np.empty(span, held.dtype), 0, held.strides)
-        return self.change(held, out=seen)
+        # Not by out=, as numpy 2.4 negates strided float32 wrongly so.
+        seen[...] = self.change(held)
+        return seen
 
     def frozen(self) -> Any:
         """As ``read``, refusing writes, which would be lost."""
@@ -92,7 +94,7 @@ class Shown(NDArrayOperatorsMixin):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         run = getattr(ufunc, method)
-        if method == "at":
+        if method == "at" and inputs[0].__class__ is Shown:
             return _written(inputs[0], lambda seen: run(seen, *_plain(inputs[1:]), **options))
         out = options.pop("out", None)
         if out is None:
@@ -179,6 +181,10 @@ class LazyStorage(Storage):
         self.change = change
         self.origin = Place(kind, layout, offset, whole)
 
+    @property
+    def root(self) -> Storage:
+        return self.whole.root
+
     def array(self, kind: Kind, layout: Layout, offset: int) -> Any:
         held = self.whole.array(kind, layout, offset)
         return None if held is None else Shown(held, self.change)
@@ -214,16 +220,18 @@ def is_lazy(x: Tensor) -> bool:
     return x.memory.__class__ is LazyStorage
 
 
-def root(memory: Storage) -> Storage:
-    """The memory itself, seen as it is."""
-    while memory.__class__ is LazyStorage:
-        memory = memory.whole
-    return memory
+def alike(a: Tensor, b: Tensor) -> bool:
+    """Whether both show one memory, changed in the same way."""
+    one, other = a.storage, b.storage
+    return one is other or (
+        one.root is other.root
+        and all(has(one, change) is has(other, change) for change in (CONJUGATED, NEGATED))
+    )
 
 
 def held(x: Tensor) -> Any:
     """The array over the memory of ``x`` as it is."""
-    return root(x.memory).array(x.kind, x.layout, x.offset) if is_lazy(x) else x.array
+    return x.memory.root.array(x.kind, x.layout, x.offset) if is_lazy(x) else x.array
 
 
 def renew(x: Tensor, memory: Storage) -> None:

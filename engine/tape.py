@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine import layout as layouts
 from engine import lazy
+from engine.dtypes import real_of
 from engine.errors import (
     AutogradError,
     FreedGraphError,
@@ -313,7 +314,7 @@ def _modified(node: Node, value: Tensor, expected: int) -> SavedTensorError:
     version = value.version.n if value.version is not None else 0
     return SavedTensorError(
         "one of the variables needed for gradient computation has been modified by an inplace "
-        f"operation: [torch.{value.kind.dtype.title}Tensor {list(value.layout.shape)}]{origin} "
+        f"operation: [{_type_text(value)} {list(value.layout.shape)}]{origin} "
         f"is at version {version}; expected version {expected} instead. Hint: "
         + (
             "the backtrace further above shows the operation that failed to compute its "
@@ -325,6 +326,11 @@ def _modified(node: Node, value: Tensor, expected: int) -> SavedTensorError:
         node,
         value,
     )
+
+
+def _type_text(t: Tensor) -> str:
+    title = t.kind.dtype.title
+    return f"CPU{title}Type" if t.kind.dtype.is_complex else f"torch.{title}Tensor"
 
 
 def attach(y: Tensor, node: Node, nr: int = 0) -> None:
@@ -511,8 +517,8 @@ def _scatter_strided(
     summed = flat.index_add(0, place.reshape(-1), g.reshape(-1))
     back = cells.as_strided(base.shape, base.strides, base_offset)
     if base.overlaps:
-        ones = g.new_ones((base.numel,))
-        times = flat.index_add(0, back.reshape(-1), ones)
+        ones = g.new_ones((base.numel,), dtype=real_of(g.dtype))
+        times = ones.new_zeros(flat.shape).index_add(0, back.reshape(-1), ones)
         summed = summed / times.clamp(min=1)
     gathered: Tensor = summed.index_select(0, back.reshape(-1)).reshape(base.shape)
     return gathered

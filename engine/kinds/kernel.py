@@ -279,12 +279,12 @@ def change(
     if recorded and recorder is not None:
         node = recorder.record(before, x)
         if node is not None:
-            _date_back(node, x)
+            date_back(node, x)
             tape.rebase(x, node)
     return x
 
 
-def _date_back(node: tape.Node, x: Tensor) -> None:
+def date_back(node: tape.Node, x: Tensor) -> None:
     """Operands that share the memory of ``x`` were kept as they were before the write: going
     backward through them is an error, as it is in PyTorch."""
     names = node.gradient.saved_names

@@ -217,6 +217,14 @@ def check_partial_overlap(destination: Tensor, other: Tensor) -> None:
         raise _shared_memory()
 
 
+def check_memory(destination: Tensor, other: Tensor) -> None:
+    """As check_partial_overlap for a kernel that reads and writes lazy views without copies."""
+    if lazy.is_lazy(destination) or lazy.is_lazy(other):
+        same = destination.storage.root is other.storage.root
+        if same and _overlap_within(destination, other) == "partial":
+            raise _shared_memory()
+
+
 def check_apart(destination: Tensor, other: Tensor) -> None:
     """Refuse an operand that shares any of the destination's memory."""
     if destination is other or _overlap(destination, other):
@@ -236,12 +244,18 @@ def _overlap(a: Tensor, b: Tensor) -> str:
     with copies of lazy views."""
     if a.memory is None or a.memory is not b.memory or lazy.is_lazy(a):
         return ""
+    return _overlap_within(a, b)
+
+
+def _overlap_within(a: Tensor, b: Tensor) -> str:
+    """As ``_overlap`` for tensors over the same memory."""
     if a.layout.numel == 0 or b.layout.numel == 0:
         return ""
     if not (a.layout.dense and b.layout.dense):
         return ""
-    low, high = a.offset, a.offset + a.layout.span
-    start, end = b.offset, b.offset + b.layout.span
+    size, other = a.kind.dtype.itemsize, b.kind.dtype.itemsize
+    low, high = a.offset * size, (a.offset + a.layout.span) * size
+    start, end = b.offset * other, (b.offset + b.layout.span) * other
     if low == start and high == end and a.layout.strides == b.layout.strides:
         return "full"
     return "partial" if start < high and low < end else ""

@@ -53,8 +53,9 @@ def view(
     the tensor's own layout (``t_``, ``squeeze_``). ``located``: the body gets the tensor in
     place of its layout and gives (Layout, offset), (Layout, offset, Kind) or (Layout, offset, Kind,
     Storage), the offset counted from the start of the storage in elements of the result.
-    ``complain(x, *arguments)`` may raise a better error than the body, which sees no dtype, has raised. ``otherwise(x,
-    *arguments)`` gives the result where the body gives None because no view does.
+    ``complain(x, *arguments)`` may raise a better error than the body, which sees no dtype, has
+    raised. ``otherwise(x, *arguments)`` gives the result where the body gives None because no
+    view does.
     """
 
     def decorate(body: Any) -> Any:

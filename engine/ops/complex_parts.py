@@ -124,8 +124,8 @@ def conj_physical(input: Tensor) -> Tensor:
 
 @method("conj_physical_")
 def conj_physical_(input: Tensor) -> Tensor:
-    """The complex conjugates in place."""
-    return twin(ops["conjugated_copy"])(input) if input.dtype.is_complex else input
+    """The complex conjugates in place; a real tensor counts as changed, too."""
+    return twin(ops["conjugated_copy"])(input)
 
 
 @view(
@@ -201,13 +201,26 @@ def _reach(x: Tensor, memory: Storage, place: Any) -> Tensor:
             x = _toggled(x, memory.change)
     layout = place.layout
     if x.dtype.is_complex and not place.kind.dtype.is_complex:
-        x = F.view_as_real(x)
+        whole = _of_pairs(layout, place.offset)
+        x = F.view_as_real(x if whole is None else _strided(x, *whole))
     elif place.kind is not x.kind:
         pairs = (*[2 * s for s in layout.strides], 1)
         x = F.view_as_complex(x.as_strided((*layout.shape, 2), pairs, 2 * place.offset))
-    if x.layout is not layout or x.offset != place.offset:
-        x = x.as_strided(layout.shape, layout.strides, place.offset)
-    return x
+    return _strided(x, layout.shape, layout.strides, place.offset)
+
+
+def _strided(x: Tensor, shape: Any, strides: Any, offset: int) -> Tensor:
+    there = x.layout.shape == shape and x.layout.strides == strides and x.offset == offset
+    return x if there else x.as_strided(shape, strides, offset)
+
+
+def _of_pairs(layout: Layout, offset: int) -> tuple[Any, Any, int] | None:
+    """Shape, strides and offset of complex numbers whose parts are so laid out."""
+    shape, strides = layout.shape, layout.strides
+    even = offset % 2 == 0 and all(s % 2 == 0 for s in strides[:-1])
+    if not shape or shape[-1] != 2 or strides[-1] != 1 or not even:
+        return None
+    return shape[:-1], tuple([s // 2 for s in strides[:-1]]), offset // 2
 
 
 def _toggled(x: Tensor, change: Any) -> Tensor:

@@ -187,11 +187,11 @@ def _resized(x: Tensor, layout: Layout) -> Tensor:
         raise TensorRuntimeError("cannot resize variables that require grad")
     if x.layout.shape == layout.shape:
         return x
+    tape.bump(x)
     if (x.offset + layout.span) * x.dtype.itemsize > x.storage.nbytes:
         grown = allocate(x.kind, layout)
         if grown is not None:
-            whole = lazy.root(x.storage)
-            kept = whole.array(x.kind, layouts.contiguous((_cells(x),)), 0)
+            kept = x.storage.root.array(x.kind, layouts.contiguous((_cells(x),)), 0)
             grown.reshape(-1)[: kept.size] = kept[: grown.size]
         x.layout = layout
         x.offset = 0

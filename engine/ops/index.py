@@ -937,7 +937,7 @@ OPS = {
         "_stft istft unfold_backward "
     ),
     "signs": (
-        "copysign heaviside nextafter signbit "
+        "copysign heaviside nextafter positive signbit "
     ),
     "softmax": (
         "_log_softmax _safe_softmax _softmax log_softmax nn.functional.gumbel_softmax "
