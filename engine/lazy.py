@@ -63,6 +63,13 @@ class Shown(NDArrayOperatorsMixin):
         """Make these the elements that are seen."""
         self[...] = elements
 
+    def change_by(self, write: Callable[[Any], Any]) -> Shown:
+        """Let ``write`` change a copy of what is seen, and store that."""
+        seen = self.read()
+        write(seen)
+        self.store(seen)
+        return self
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         seen = self.read() if copy else self.frozen()
         return seen if dtype is None else seen.astype(dtype, copy=False)
@@ -95,7 +102,7 @@ class Shown(NDArrayOperatorsMixin):
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         run = getattr(ufunc, method)
         if method == "at" and inputs[0].__class__ is Shown:
-            return _written(inputs[0], lambda seen: run(seen, *_plain(inputs[1:]), **options))
+            return inputs[0].change_by(lambda seen: run(seen, *_plain(inputs[1:]), **options))
         out = options.pop("out", None)
         if out is None:
             return run(*_plain(inputs), **options)
@@ -110,13 +117,13 @@ class Shown(NDArrayOperatorsMixin):
         self, function: Callable[..., Any], types: Any, args: Any, options: dict[str, Any]
     ) -> Any:
         if function in _WRITERS and args[0].__class__ is Shown:
-            return _written(
-                args[0], lambda seen: function(seen, *_plain(args[1:]), **_plain(options))
+            return args[0].change_by(
+                lambda seen: function(seen, *_plain(args[1:]), **_plain(options))
             )
         out = options.get("out")
         if out.__class__ is Shown:
             rest = {name: value for name, value in options.items() if name != "out"}
-            return _written(out, lambda seen: function(*_plain(args), out=seen, **_plain(rest)))
+            return out.change_by(lambda seen: function(*_plain(args), out=seen, **_plain(rest)))
         return function(*_plain(args), **_plain(options))
 
     def __len__(self) -> int:
@@ -136,14 +143,6 @@ class Shown(NDArrayOperatorsMixin):
 
     def __complex__(self) -> complex:
         return complex(self.frozen())
-
-
-def _written(target: Shown, write: Callable[[Any], Any]) -> Shown:
-    """``target`` after ``write`` changed a copy of what it shows."""
-    seen = target.read()
-    write(seen)
-    target.store(seen)
-    return target
 
 
 def _plain(value: Any) -> Any:

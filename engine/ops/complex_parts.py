@@ -93,7 +93,7 @@ def imag(input: Tensor) -> Tensor:
     if not input.dtype.is_complex:
         raise TensorRuntimeError("imag is not implemented for tensors with non-complex dtypes.")
     pairs = _pairs(input)
-    return (F._neg_view(pairs) if _is_conj(input) else pairs).select(-1, 1)
+    return (ops["_neg_view"].function(pairs) if _is_conj(input) else pairs).select(-1, 1)
 
 
 attribute("real", lambda x, value: real(x).copy_(value))(real)
@@ -143,10 +143,11 @@ def _conj(input: Tensor) -> tuple[Layout, int, Kind, Storage]:
 
 @view(
     located=True,
+    function=False,
     method=False,
     node="NegViewBackward0",
     vjp=lambda g: -g,
-    example="_neg_view(tensor([1., -2.]))",
+    example="imag(tensor([1+2j]).conj())",
 )
 def _neg_view(input: Tensor) -> tuple[Layout, int, Kind, Storage]:
     """The negated elements: a view, negated at each look."""
@@ -224,7 +225,7 @@ def _of_pairs(layout: Layout, offset: int) -> tuple[Any, Any, int] | None:
 
 
 def _toggled(x: Tensor, change: Any) -> Tensor:
-    return F.conj(x) if change is lazy.CONJUGATED else F._neg_view(x)
+    return F.conj(x) if change is lazy.CONJUGATED else ops["_neg_view"].function(x)
 
 
 tape.reach_by(_reach)
