@@ -10,6 +10,7 @@ import pytest
 import engine.ops  # noqa: F401  # enters the operations in the registry
 from engine import dtypes, lazy
 from engine.lazy import CONJUGATED, NEGATED, Shown
+from engine.modes import state
 from engine.registry import F, functions
 from engine.tensor import Tensor
 
@@ -296,3 +297,43 @@ def test_negating_strided_memory() -> None:
     x = F.arange(12.0)
     x.as_strided((2, 2), (6, 4)).neg_()
     assert x.tolist() == [0, 1, 2, 3, -4, 5, -6, 7, 8, 9, -10, 11]
+
+
+def test_numbers_have_an_adjoint() -> None:
+    heard: list[str] = []
+    state.warn = lambda message, category: heard.append(message)
+    try:
+        for number in (F.tensor(1j), F.tensor(1j)):
+            assert [t.is_conj() for t in (number.mH, number.H, number.adjoint())] == [True] * 3
+            assert number.mT is number
+    finally:
+        state.warn = None
+        state.kept.warned.clear()
+    assert [message.split()[0] for message in heard] == [
+        "Tensor.mH", "Tensor.H", "adjoint()", "Tensor.mT",
+    ]  # fmt: skip
+    real = F.tensor(1.0)
+    assert real.mH is real
+    with pytest.raises(RuntimeError, match="For batches of matrices, consider using tensor.mH"):
+        _ = F.zeros(1, 2, 3).H
+
+
+def test_a_cast_to_real_numbers_warns_once() -> None:
+    heard: list[str] = []
+    state.warn = lambda message, category: heard.append(message)
+    try:
+        matrix().float()
+        F.zeros(2, 3).copy_(matrix())
+        matrix().bool()
+    finally:
+        state.warn = None
+        state.kept.warned.clear()
+    assert heard == ["Casting complex values to real discards the imaginary part"]
+
+
+def test_changes_of_real_conjugates_count() -> None:
+    x = F.tensor([1.0, 2.0])
+    assert x.conj_physical_() is x
+    assert x._version == 1
+    x.resize_(1)
+    assert x._version == 2

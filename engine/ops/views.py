@@ -9,7 +9,7 @@ from engine.errors import TensorRuntimeError
 from engine.kinds import composite, view
 from engine.kinds.record import twin
 from engine.layout import wrap_dim
-from engine.modes import warn
+from engine.modes import warn_once
 from engine.registry import F, attribute, method, ops
 
 if TYPE_CHECKING:
@@ -226,7 +226,7 @@ def _turned(x: Tensor, name: str) -> Tensor | None:
             if name == "mT"
             else "Consider using x.conj()."
         )
-        warn(f"{spelled} is deprecated on 0-D tensors. {instead}")
+        warn_once(f"{spelled} is deprecated on 0-D tensors. {instead}")
         return None
     if x.ndim < 2:
         raise TensorRuntimeError(

@@ -410,8 +410,8 @@ def _unresolved(failure: Failure, exc: Any, replay: Replay | None) -> Reason:
     if change is None:
         return Reason()
     note = (
-        f"{named(failure, number)} is a lazy view: its memory holds other numbers than it shows, "
-        f"which are {change} at each look"
+        f"{named(failure, number)} is a lazy view: the memory is not its own and holds the numbers "
+        f"as they were; they are {change} at each look"
     )
     resolve = "resolve_conj" if change == "conjugated" else "resolve_neg"
     return Reason([note], failure.first([failure.with_parts({number: f"{{}}.{resolve}()"})]))
