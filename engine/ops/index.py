@@ -63,8 +63,8 @@ FUNCTIONS = {
         "maximum minimum ne not_equal "
     ),
     "complex_parts": (
-        "_neg_view angle complex conj conj_physical imag is_conj is_neg polar real "
-        "resolve_conj resolve_neg view_as_complex view_as_real "
+        "angle complex conj conj_physical imag is_conj is_neg polar real resolve_conj "
+        "resolve_neg view_as_complex view_as_real "
     ),
     "conversion": (
         "can_cast get_device is_complex is_floating_point is_signed is_storage is_tensor "
