@@ -46,8 +46,10 @@ def run_one(root: Tensor) -> None:
     """As ``run`` for the plain case: one root with one element that is no view."""
     ag = root.ag
     assert ag is not None
-    start = implicit_gradient(root, None, 0)
-    send([(root if ag.node is None else ag.node, ag.nr, start)], False, False, None, True)
+    start = _kept_one(root)
+    if start is None:
+        start = implicit_gradient(root, None, 0)
+    send(((root if ag.node is None else ag.node, ag.nr, start),), False, False, None, True)
 
 
 def send(
@@ -279,9 +281,13 @@ def add_to_leaf(leaf: Tensor, g: Tensor, create: bool) -> None:
     ):
         held.array += g.array
         bump(held)
+        if state.recording is not None:
+            state.recording.changed(held, "accumulate", _accumulate, (g.array,))
     else:
         held.add_(g)
     if ag.after is not None:
+        if state.recording is not None:
+            state.recording.fail("a hook was called")
         for hook in list(ag.after.values()):
             hook(leaf)
 
@@ -298,6 +304,10 @@ def _lazily_owned(g: Tensor, leaf: Tensor) -> Tensor:
     return lazy.show(turned, lazy.changed(turned, change))
 
 
+def _accumulate(array: Any, held: Any) -> None:
+    held += array
+
+
 def own(g: Tensor, leaf: Tensor) -> Tensor:
     """A copy of ``g`` in memory of its own, with the leaf's strides where those are dense; strides
     of size-1 dimensions stay the gradient's, unless it was expanded."""
@@ -306,6 +316,8 @@ def own(g: Tensor, leaf: Tensor) -> Tensor:
         return _lazily_owned(g, leaf)
     if layout.contiguous or not layout.dense or g.array is None:
         array = None if g.array is None else g.array.copy()
+        if state.recording is not None:
+            state.recording.copied(g.array, array)
         kept = layout.contiguous and g.layout.contiguous and g.layout.numel
         if kept and 0 not in g.layout.strides:
             return wrap(array, g.kind, g.layout)
@@ -329,14 +341,20 @@ def _run_hooks(node: Node, g: Any) -> Any:
         tensor = keeper()
         if tensor is not None and tensor.ag is not None and tensor.ag.retains:
             held = tensor.ag.grad
-            if lazy.is_lazy(part):
+            if held is not None:
+                part = held + part
+            elif not state.grad or lazy.is_lazy(part):
                 part = part.clone()
-            tensor.ag.grad = part if held is None else held + part
+            tensor.ag.grad = part
             tensor.ag.times += 1
     return g
 
 
 def _apply_hooks(hooks: Any, g: Tensor) -> Tensor:
+    if state.recording is not None:
+        state.recording.fail("a hook was called")
+    if _ones.get(g.kind) is g:
+        g = g.clone()
     for hook in list(hooks.values()):
         changed = hook(g)
         if changed is not None:
@@ -370,7 +388,8 @@ def implicit_gradient(root: Tensor, given: Tensor | None, at: int) -> Tensor:
                 "grad can be implicitly created only for real scalar outputs but got "
                 f"torch.{root.dtype.name}"
             )
-        return wrap(_one(root), root.kind, layouts.contiguous(root.layout.shape))
+        ones = None if root.array is None else root.kind.xp.ones(root.layout.shape, root.kind.np)
+        return wrap(ones, root.kind, layouts.contiguous(root.layout.shape))
     if given.layout.shape != root.layout.shape:
         raise TensorRuntimeError(
             f"Mismatch in shape: grad_output[{at}] has a shape of {given.shape} and "
@@ -381,19 +400,22 @@ def implicit_gradient(root: Tensor, given: Tensor | None, at: int) -> Tensor:
     return given.clone() if straight else given
 
 
-_ones: dict[Any, Any] = {}
+# Gradients of ones for 0-d roots, by kind. Backward passes look at them only: hooks, leaves and
+# whoever retains a gradient get copies.
+_ones: dict[Kind, Tensor] = {}
 
 
-def _one(root: Tensor) -> Any:
-    """A fresh array of ones as ``root``; copying a kept one is quicker than making it."""
-    if root.array is None:
-        return None
-    if root.layout.ndim:
-        return root.kind.xp.ones(root.layout.shape, root.kind.np)
-    held = _ones.get(root.kind)
-    if held is None:
-        held = _ones[root.kind] = root.kind.xp.ones((), root.kind.np)
-    return held.copy()
+def _kept_one(root: Tensor) -> Tensor | None:
+    """The gradient that a pass from a real 0-d root starts from, shared by all passes."""
+    kind = root.kind
+    one = _ones.get(kind)
+    if one is None or root.layout.ndim or root.array is None:
+        if root.layout.ndim or root.array is None or not kind.dtype.is_floating_point:
+            return None
+        one = _ones[kind] = implicit_gradient(root, None, 0)
+    if state.recording is not None:
+        state.recording.constant(one)
+    return one
 
 
 def check_root(root: Tensor, at: int) -> None:

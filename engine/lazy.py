@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from engine.modes import state
 from engine.storage import Storage
 
 if TYPE_CHECKING:
@@ -247,6 +248,8 @@ def renew(x: Tensor, memory: Storage) -> None:
 
 def show(x: Tensor, memory: Storage) -> Tensor:
     """``x`` over another memory of the same size and geometry."""
+    if state.recording is not None:
+        state.recording.fail("a lazy view takes part")
     x.memory = memory
     x.array = memory.array(x.kind, x.layout, x.offset)
     return x

@@ -32,14 +32,16 @@ class Kept:
 class Modes:
     """``grad`` is false inside inference mode as well; ``site`` is opaque to the engine.
 
-    ``check``: every result is verified against its rule. ``watch`` says that one of ``check`` and
-    ``inference`` is on, so that the quick paths look at one flag. ``observe(node, g, gradients)``,
-    where there is one, is told of each node that a backward pass went through, and graphs are kept.
+    ``check``: every result is verified against its rule. ``watch`` says that one of ``check``,
+    ``inference`` and ``recording`` is on, so that the quick paths look at one flag.
+    ``observe(node, g, gradients)``, where there is one, is told of each node that a backward pass
+    went through, and graphs are kept. ``recording``, where there is one, is told what happens to
+    arrays (engine/recording.py).
     """
 
     __slots__ = (
         "anomaly", "autocast", "autocast_cache", "check", "default_device", "default_dtype", "grad",
-        "inference", "kept", "observe", "sequence", "site", "warn", "watch",
+        "inference", "kept", "observe", "recording", "sequence", "site", "warn", "watch",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -60,6 +62,7 @@ class Modes:
         self.autocast: Any = None
         self.autocast_cache = True
         self.observe: Any = None
+        self.recording: Any = None
         self.kept = Kept()
 
     def snapshot(self) -> dict[str, Any]:
@@ -76,7 +79,12 @@ class Modes:
     def set_inference(self, on: bool) -> None:
         """Enter or leave inference mode (``grad`` is set by the caller)."""
         self.inference = on
-        self.watch = on or self.check
+        self.watch = on or self.check or self.recording is not None
+
+    def set_recording(self, recording: Any) -> None:
+        """Have what happens to arrays told to ``recording``; None ends it."""
+        self.recording = recording
+        self.watch = self.inference or self.check or recording is not None
 
 
 state = Modes()

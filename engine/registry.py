@@ -130,7 +130,7 @@ _plain_functions: dict[str, Callable[..., Any]] = {}
 _plain_methods: dict[str, Callable[..., Any]] = {}
 
 attributes: dict[str, Callable[[Tensor], Any]] = _Lazy("ATTRIBUTES")
-setters: dict[str, Callable[[Tensor, Any], None]] = {}
+setters: dict[str, Callable[[Tensor, Any], None]] = _Lazy("ATTRIBUTES")
 
 
 def register(op: Op) -> None:
@@ -257,7 +257,21 @@ def _known_method(name: str) -> Any:
 
 def op_of_method(name: str) -> Op | None:
     """The record behind a method, None for a plain function or an in-place twin."""
+    if name not in methods:
+        return None
     return None if name in _plain_methods else _method_ops.get(name)
+
+
+def op_of_inplace(name: str) -> Op | None:
+    """The record whose in-place twin a method is, None for all others."""
+    return _inplace_ops.get(name) if name in methods and name not in _plain_methods else None
+
+
+def op_of_function(name: str) -> Op | None:
+    """The record behind a function, None for a plain one."""
+    if name not in functions:
+        return None
+    return None if name in _plain_functions else _function_ops.get(name)
 
 
 def origins() -> dict[str, dict[str, str]]:

@@ -565,14 +565,28 @@ def sum_to(g: Tensor, shape: tuple[int, ...]) -> Tensor:
         return g
     dims, lead = layouts.needs_sum(g.layout.shape, shape)
     if not state.grad and g.array is not None and not g.kind.dtype.low and dims:
-        summed = total(g.kind.xp, g.array, dims).reshape(shape)
+        xp = g.kind.xp
         # numpy keeps the order of dimensions of what it sums.
-        return wrap(g.kind.xp.asarray(summed, order="C"), g.kind, layouts.contiguous(shape))
+        summed = xp.asarray(total(xp, g.array, dims).reshape(shape), order="C")
+        y = wrap(summed, g.kind, layouts.contiguous(shape))
+        if state.recording is not None:
+            _tell_sum(y, g, dims)
+        return y
     if dims:
         g = g.sum(dims, keepdim=True)
     if lead:
         g = g.view(shape)
     return g
+
+
+def _tell_sum(y: Tensor, g: Tensor, dims: tuple[int, ...]) -> None:
+    """Tell whoever records how ``y`` comes from ``g``."""
+    xp, shape = g.kind.xp, y.layout.shape
+
+    def run(array: Any) -> Any:
+        return xp.asarray(total(xp, array, dims).reshape(shape), order="C")
+
+    state.recording.computed(y, run, (g.array,), None, ("sum", dims, shape))
 
 
 AS_STRIDED = Gradient("AsStridedBackward0", _as_strided_backward)

@@ -15,6 +15,7 @@ from engine import device as devices
 from engine import layout as layouts
 from engine import storage as storages
 from engine.errors import TensorRuntimeError
+from engine.modes import state
 
 if TYPE_CHECKING:
     from engine.device import Device
@@ -226,5 +227,7 @@ def number(t: Tensor) -> Any:
         )
     if t.array is None:
         raise TensorRuntimeError("Tensor.item() cannot be called on meta tensors")
+    if state.recording is not None:
+        state.recording.fail("a value was read")
     value = t.array.item()
     return float(value) if t.kind.opaque else value

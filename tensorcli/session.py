@@ -229,6 +229,9 @@ class Listener:
             reason = absent.reason(text, owner, self._session.names)
             self.emit(AbsentGradient(statement.line, f"{text}.grad", reason))
 
+    def hears(self, statement: Emitted) -> bool:
+        return self._session.settings.format == "json" or self._is_shown(statement)
+
     def print(self, text: str, line: int) -> None:
         try:
             self.emit(results.PrintResult(text, line))

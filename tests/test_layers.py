@@ -38,6 +38,7 @@ LAYERS = [
     "engine.storage",
     "engine.lazy",
     "engine.tensor",
+    "engine.recording",
     "engine.printing",
     "engine.parameter_types",
     "engine.tape",

@@ -10,7 +10,7 @@ from engine.dtypes import compute_dtype
 from engine.errors import InplaceError
 from engine.kinds.deriving import Recorder
 from engine.kinds.record import make_op, parameters, spoken_name
-from engine.kinds.results import cast, common_device, result, store_out, write
+from engine.kinds.results import cast, common_device, result, store_out, tell, write
 from engine.modes import state
 from engine.signature import bind
 from engine.storage import make_room
@@ -81,13 +81,21 @@ def _accumulate(op: Op) -> Callable[[Tensor, Tensor, Tensor, Any, Any], Tensor]:
         if input.array is None or a.array is None or b.array is None:
             return result(None, kind, layout)
         make_room(kind, layout)
-        base, x, y = input.array, a.array, b.array
-        if widen is not None:
-            base, x, y = cast(base, widen), cast(x, widen), cast(y, widen)
         if beta != 1 or alpha != 1:
             beta, alpha = whole_factors(input, beta, alpha)
-            return result(scaled_sum(base, beta, multiply(x, y), alpha), kind, layout)
-        return result(multiply(x, y) + base, kind, layout)
+
+        def run(base: Any, x: Any, y: Any) -> Any:
+            if widen is not None:
+                base, x, y = cast(base, widen), cast(x, widen), cast(y, widen)
+            if beta != 1 or alpha != 1:
+                return scaled_sum(base, beta, multiply(x, y), alpha)
+            return multiply(x, y) + base
+
+        arrays = (input.array, a.array, b.array)
+        z = result(run(*arrays), kind, layout)
+        if state.recording is not None:
+            tell(z, (plan, beta, alpha), run, (input, a, b), arrays)
+        return z
 
     return accumulate
 

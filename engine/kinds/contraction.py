@@ -169,7 +169,7 @@ def _build(op: Op, compose: Any, flat: str | None) -> Any:
             z.memory = None
             z.counter = None
             if state.watch:
-                finish(z)
+                finish(z, run, (x, y))
             return z
         if x is None or y is None:
             return result(None, kind, layout)

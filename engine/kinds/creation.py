@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from engine import device as devices
 from engine import dtypes
 from engine.errors import AutogradError, DtypeError, TensorNotImplementedError, TensorRuntimeError
-from engine.kinds.record import body_caller, make_op, parameters
-from engine.kinds.results import result, store_out
+from engine.kinds.record import beside_tensors, body_caller, make_op, parameters
+from engine.kinds.results import result, store_out, tell
 from engine.modes import state
 from engine.signature import Parameter, bind
 from engine.storage import make_room
@@ -142,6 +142,8 @@ def _build(op: Op, takes_out: bool) -> Any:
     like = bool(own) and own[0].name == "input" and own[0].kind == "Tensor"
 
     only_method = like and not op.names
+    # Of constants: other families draw numbers, or look at more than sizes.
+    told = op.family == "creation"
 
     def call(*args: Any, **kwargs: Any) -> Tensor:
         if only_method:  # its complaints count positions without the tensor
@@ -156,6 +158,10 @@ def _build(op: Op, takes_out: bool) -> Any:
         planned = run(values)
         if like and shared.device is None:
             shared.device = values[0].device
-        return finish_creation(name, planned, planned.dtype, shared, named)
+        y = finish_creation(name, planned, planned.dtype, shared, named)
+        if told and state.recording is not None and out is None:
+            key = (op.name, beside_tensors(values))
+            tell(y, key, lambda: planned.run(y.kind.xp), (), ())
+        return y
 
     return call

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from engine.registry import Op
 
 _new = object.__new__
+_ZERO, _ZEROS = (0,), (0, 0)
 # Kinds of parameters whose values are never tensors.
 _NUMBERS_AND_NAMES = (
     "Scalar", "Dim", "int", "float", "bool", "str", "Dims", "SpreadDims", "Size", "Shape", "DType",
@@ -258,12 +259,20 @@ class Recorder:
         self.both = self.input_places == (0, 1)
         self.quick: dict[Any, _Plan] = {}
 
-    def record_one(self, x: Tensor, y: Tensor) -> None:
-        """As ``record`` for an op of one tensor and nothing else; attaches the node."""
+    def record_first(self, values: Sequence[Any], y: Tensor) -> None:
+        """As ``record`` for an op of which only the first operand, a tensor, can have a
+        derivative; attaches the node."""
         if self.inputs:
-            node = self._record_first((x,), y)
+            node = self._record_first(values, y)
             if node is not None:
-                y.ag = Autograd(True, node)
+                # As Autograd(True, node), at half the cost.
+                ag: Autograd = _new(Autograd)
+                ag.requires_grad = True
+                ag.node = node
+                ag.nr = ag.times = 0
+                ag.grad = ag.hooks = ag.after = None
+                ag.retains = False
+                y.ag = ag
 
     def _record_first(self, values: Sequence[Any], y: Tensor) -> Node | None:
         """As ``record`` where only the first parameter has a derivative."""
@@ -285,8 +294,17 @@ class Recorder:
             plan = self.quick[name] = _Plan(self.op, (True,), self.inputs, name)
         node: Node = _new(Node)
         node.next = (target,)
-        node.nr = (nr,)
-        _fill(node, plan, y, values)
+        node.nr = _ZERO if nr == 0 else (nr,)
+        node.gradient = plan.gradient
+        node.kind = y.kind
+        node.layout = y.layout
+        node.outputs = node.attributes = node.hooks = None
+        node.site = state.site
+        state.sequence = node.sequence = state.sequence + 1
+        if plan.sources:
+            _keep(node, plan, y, values)
+        else:
+            node.saved = node.versions = ()
         return node
 
     def record_two(self, a: Any, b: Any, y: Tensor) -> None:
@@ -322,14 +340,14 @@ class Recorder:
         node: Node = _new(Node)
         if self.both:
             node.next = (target, other)
-            node.nr = (nr, number)
+            node.nr = _ZEROS if nr == number == 0 else (nr, number)
         elif self.first_only:
             node.next = (target,)
             node.nr = (nr,)
         else:
             node.next = (other,)
             node.nr = (number,)
-        # As _fill, without its call: this is the hottest place of all.
+        # Nothing is called that can be written out: this is the hottest place of all.
         node.gradient = plan.gradient
         node.kind = y.kind
         node.layout = y.layout
@@ -342,10 +360,21 @@ class Recorder:
         elif len(sources) == 1 and sources[0].__class__ is int:
             kept = b if sources[0] else a
             node.saved = (kept,)
-            node.versions = (tape.version_of(kept),) if kept.__class__ is Tensor else ()
+            if kept.__class__ is not Tensor:
+                node.versions = ()
+            elif kept.counter is None:
+                node.versions = _ZERO
+            else:
+                node.versions = (tape.version_of(kept),)
         else:
             _keep(node, plan, y, (a, b))
-        y.ag = Autograd(True, node)
+        ag = _new(Autograd)
+        ag.requires_grad = True
+        ag.node = node
+        ag.nr = ag.times = 0
+        ag.grad = ag.hooks = ag.after = None
+        ag.retains = False
+        y.ag = ag
 
     def _plan_two(self, key: Any, known: tuple[bool, bool], name: str | None) -> _Plan | None:
         needed = tuple(known[place] for place in self.input_places)
@@ -411,30 +440,20 @@ class Recorder:
         return node
 
 
-def _fill(node: Node, plan: _Plan, y: Tensor, values: Sequence[Any]) -> None:
-    """Complete the node of ``y`` whose edges are set."""
-    node.gradient = plan.gradient
-    node.kind = y.kind
-    node.layout = y.layout
-    node.outputs = None
-    node.attributes = None
-    node.hooks = None
-    node.site = state.site
-    state.sequence = node.sequence = state.sequence + 1
-    _keep(node, plan, y, values)
-
-
 def _keep(node: Node, plan: _Plan, y: Any, values: Sequence[Any]) -> None:
     """Store what ``plan`` tells on ``node``, with the counters of the tensors among it."""
     sources = plan.sources
-    if plan.bare:
+    source = sources[0]
+    if plan.bare and len(sources) > 1:
         node.saved = tuple([values[s] if s.__class__ is int else s(values, y) for s in sources])
         node.versions = ()
         return
-    source = sources[0]
     value = values[source] if source.__class__ is int else source(values, y)
     if len(sources) == 1:
         node.saved = (value,)
+        if plan.bare:
+            node.versions = ()
+            return
         if value.__class__ is Tensor:
             node.versions = (tape.version_of(value),)
         else:

@@ -15,7 +15,7 @@ from engine import lazy, tape
 from engine.dtypes import compute_dtype
 from engine.errors import DtypeError
 from engine.kinds.deriving import Recorder
-from engine.kinds.record import body_caller, make_op, parameters, spoken_name
+from engine.kinds.record import beside_tensors, body_caller, make_op, parameters, spoken_name
 from engine.kinds.results import (
     cast,
     check_apart,
@@ -27,13 +27,14 @@ from engine.kinds.results import (
     write,
 )
 from engine.modes import state
+from engine.recording import REDOES
 from engine.return_types import named
 from engine.signature import bind
 from engine.storage import make_room
-from engine.tensor import Kind, Tensor, kind_of
+from engine.tensor import Kind, Tensor, kind_of, wrap
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Sequence
 
     from engine.dtypes import DType
     from engine.layout import Layout
@@ -193,6 +194,8 @@ def _build(
         out = kwargs.pop("out", None) if takes_out else None
         values = bind(name, ps, args, kwargs)
         y = compute(name, run, values)
+        if state.recording is not None:
+            _tell(op, run, values, y)
         if recorder is not None and state.grad:
             attach_recorded(recorder, values, y, constant)
         if out is not None:
@@ -202,6 +205,50 @@ def _build(
         return returns(y) if returns is not None else y
 
     return call
+
+
+def _with_arrays(values: Sequence[Any], arrays: Iterator[Any]) -> list[Any]:
+    """``values`` with other arrays in the places of their tensors."""
+    return [
+        wrap(next(arrays), v.kind, v.layout)
+        if isinstance(v, Tensor)
+        else tuple(_with_arrays(v, arrays))
+        if v.__class__ is tuple
+        else v
+        for v in values
+    ]
+
+
+def _tell(op: Op, run: Any, values: list[Any], y: Any) -> None:
+    """Tell whoever records how ``y`` comes from arrays: by the rule and the kernel once more."""
+    if op.data_dependent:
+        state.recording.fail("a result's shape depends on values")
+        return
+    name = spoken_name(op)
+    arrays = [t.array for t in tensors_among(values)]
+
+    def again(*given: Any) -> Any:
+        z = compute(name, run, _with_arrays(values, iter(given)))
+        return z.array if z.__class__ is Tensor else [part.array for part in z]
+
+    key = (op.name, beside_tensors(values))
+    if y.__class__ is Tensor:
+        state.recording.computed(y, again, arrays, None, key, REDOES)
+    else:
+        state.recording.computed_parts(y, again, arrays, key)
+
+
+def _tell_change(op: Op, values: list[Any], x: Tensor, overlapping: bool) -> None:
+    """The same for an op that changed ``x`` in place."""
+    given = tensors_among(values)
+    arrays = [t.array for t in given[1:]]
+
+    def again(*others: Any) -> None:
+        *rest, own = others
+        change(op, None, _with_arrays(values, iter((own, *rest))), overlapping)
+
+    key = (op.name, "in place", beside_tensors(values))
+    state.recording.changed(x, key, again, arrays, REDOES)
 
 
 def _check_out(out: Tensor, y: Tensor, values: list[Any], sentence: str) -> None:
@@ -279,6 +326,8 @@ def change(
         before = recorder.before_write(values) if recorded and recorder is not None else values
         write(x, y)
     tape.bump(x)
+    if state.recording is not None:
+        _tell_change(op, values, x, overlapping)
     if recorded and recorder is not None:
         node = recorder.record(before, x)
         if node is not None:

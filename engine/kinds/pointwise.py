@@ -28,7 +28,7 @@ from engine.kinds.pointwise_plan import (
     taken_over,
 )
 from engine.kinds.record import make_op, parameters, spoken_name
-from engine.kinds.results import finish, result, store_out
+from engine.kinds.results import finish, result, store_out, tell
 from engine.modes import state
 from engine.overloads import reworded
 from engine.signature import ArgumentError, bind, check_numbers, type_name, wrong
@@ -178,7 +178,7 @@ def _unary(rule: Rule) -> Any:
     get = plans.get
     name = spoken_name(rule.op)
     ps = parameters(rule.op)
-    record = rule.recorder.record_one
+    record = rule.recorder.record_first
 
     def apply(x: Any) -> Any:
         key = (x.kind, x.layout)
@@ -196,9 +196,9 @@ def _unary(rule: Rule) -> Any:
         y.memory = None
         y.counter = None
         if state.grad and (x.ag is not None or x.base is not None):
-            record(x, y)
+            record((x,), y)
         if state.watch:
-            finish(y)
+            finish(y, plan.run, (x.array,))
         return y
 
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -248,7 +248,7 @@ def _binary(rule: Rule) -> Any:
             ):
                 record(a, b, y)
             if state.watch:
-                finish(y)
+                finish(y, plan.run, (a.array, b.array))
             return y
         if a.__class__ is not Tensor:
             return NotImplemented
@@ -283,7 +283,7 @@ def _binary(rule: Rule) -> Any:
             else:
                 record(x, n, y)
         if state.watch:
-            finish(y)
+            finish(y, run, (number, x.array) if reflected else (x.array, number), number)
         return y
 
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -321,6 +321,8 @@ def _general(rule: Rule) -> Any:
             return other[0].function(*other[1])  # type: ignore[no-any-return]
         plan, arrays = planned(rule, plans, values[:count], tuple(values[count:]))
         y = result(plan.run(*arrays), plan.kind, plan.layout)
+        if state.recording is not None:
+            tell(y, plan, plan.run, values[:count], arrays)
         if state.grad:
             _record(rule, values, y)
         return y

@@ -68,10 +68,11 @@ def inplace_function(rule: Rule) -> Any:
         else:
             y = result(plan.run(*arrays), plan.kind, plan.layout)
             write(x, y)
-        if keep is None:
-            tape.bump(x)
-            return x
         tape.bump(x)
+        if state.recording is not None:
+            _tell(plan, x, operands, arrays)
+        if keep is None:
+            return x
         node = keep.record(before, x)
         if node is not None:
             date_back(node, x)
@@ -104,6 +105,8 @@ def _quick_inplace(rule: Rule) -> Any:
     def quick(x: Any, b: Any) -> bool:
         if x.__class__ is not Tensor or x.base is not None or x.counter is UNTRACKED:
             return False
+        if state.recording is not None:
+            return False
         if state.grad and (x.ag is not None or b.__class__ is Tensor and b.ag is not None):
             return False
         if b.__class__ is Tensor:
@@ -134,6 +137,24 @@ def _quick_inplace(rule: Rule) -> Any:
         return True
 
     return quick
+
+
+def _tell(plan: Plan, x: Tensor, operands: list[Any], arrays: list[Any]) -> None:
+    """Tell whoever records what was stored in ``x``."""
+    recording = state.recording
+    if plan.kind is not x.kind or x.array is None:
+        recording.fail("a result was converted when it was stored")
+        return
+    run: Any = plan.ufunc
+    count = len(arrays)
+    if run is None:
+
+        def change(*given: Any) -> None:
+            given[-1][...] = plan.run(*given[:count])
+
+        run = change
+    recording.numbers(operands, arrays)
+    recording.changed(x, plan, run, arrays)
 
 
 def _check_before_kernel(rule: Rule, operands: list[Any], recorded: bool) -> None:

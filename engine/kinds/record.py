@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from engine.registry import Op, register
 from engine.signature import parameters_of
+from engine.tensor import Tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 
 def make_op(
@@ -118,6 +119,18 @@ def body_caller(op: Op) -> Callable[[list[Any]], Any]:
         return lambda values: body(*values)
     names = [p.name for p in ps[first:]]
     return lambda values: body(*values[:first], **dict(zip(names, values[first:], strict=True)))
+
+
+def beside_tensors(values: Sequence[Any]) -> list[Any]:
+    """What a call was given beside the elements of its tensors."""
+    return [
+        (v.kind, v.layout)
+        if isinstance(v, Tensor)
+        else beside_tensors(v)
+        if v.__class__ is tuple
+        else (v.__class__, v)
+        for v in values
+    ]
 
 
 def parameters(op: Op) -> Any:

@@ -14,7 +14,7 @@ from engine.errors import (
 )
 from engine.kinds.deriving import Recorder
 from engine.kinds.record import make_op, parameters
-from engine.kinds.results import cast, finish, result, store_out
+from engine.kinds.results import cast, finish, result, store_out, tell
 from engine.layout import wrap_dims
 from engine.modes import state
 from engine.overloads import bind_overloaded, no_overload
@@ -23,7 +23,7 @@ from engine.storage import BIG, ask
 from engine.tensor import Kind, Tensor, kind_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from engine.dtypes import DType
     from engine.layout import Layout
@@ -270,6 +270,21 @@ def _build(op: Op, rule: _Rule) -> Any:
             plan = plans[key] = _make_plan(x, dim, keepdim, dtype, rule)
         return plan
 
+    def reduce(plan: _Plan, array: Any, more: Sequence[Any]) -> Any:
+        if plan.room:
+            ask(plan.room)
+        xp = plan.kind.xp
+        if prepare is not None:
+            array = prepare(xp, array)
+        if plan.cast is not None:
+            reduced = None
+            if shortcut is not None:
+                reduced = shortcut(xp, array, plan.axes, plan.kind)
+            if reduced is not None:
+                return reduced
+            array = cast(array, plan.cast)
+        return kernel(xp, array, plan.axes, *more)
+
     def compute(values: list[Any], key: Any = None) -> Tensor:
         """``key`` stands for a call with all defaults, whose plan is found by less."""
         x = values[0]
@@ -293,31 +308,17 @@ def _build(op: Op, rule: _Rule) -> Any:
                 y.memory = None
                 y.counter = None
                 if state.grad and (x.ag is not None or x.base is not None):
-                    node = recorder.record(values, y)
-                    if node is not None:
-                        tape.attach(y, node)
+                    recorder.record_first(values, y)
                 if state.watch:
-                    finish(y)
+                    finish(y, plan.small, (x.array,))
                 return y
+        more = [values[i] for i in rest] if rest else ()
         array = x.array
         if array is not None:
-            if plan.room:
-                ask(plan.room)
-            if prepare is not None:
-                array = prepare(plan.kind.xp, array)
-            reduced = None
-            if plan.cast is not None:
-                if shortcut is not None:
-                    reduced = shortcut(plan.kind.xp, array, plan.axes, plan.kind)
-                if reduced is None:
-                    array = cast(array, plan.cast)
-            if reduced is not None:
-                array = reduced
-            elif rest:
-                array = kernel(plan.kind.xp, array, plan.axes, *[values[i] for i in rest])
-            else:
-                array = kernel(plan.kind.xp, array, plan.axes)
+            array = reduce(plan, array, more)
         y = result(array, plan.kind, plan.layout)
+        if state.recording is not None:
+            tell(y, (plan, *more), lambda array: reduce(plan, array, more), (x,), (x.array,))
         if state.grad and (x.ag is not None or x.base is not None):
             node = recorder.record(values, y)
             if node is not None:

@@ -49,10 +49,8 @@ def fit(array: Any, kind: Kind, layout: Layout) -> Any:
     """``array`` cast to ``kind`` and laid out as ``layout`` says; itself where it is so already."""
     if array is None:
         return None
-    if array.__class__ is lazy.Shown:
-        array = array.read()
-    elif array.__class__ is not np.ndarray and array.__class__ is not kind.xp.ndarray:
-        array = kind.xp.asarray(array)
+    if array.__class__ is not np.ndarray and array.__class__ is not kind.xp.ndarray:
+        array = array.read() if array.__class__ is lazy.Shown else kind.xp.asarray(array)
         if array.dtype is kind.np and not layout.shape:
             return array
     if array.dtype != kind.np:
@@ -133,8 +131,16 @@ def is_ready(array: Any, kind: Kind, layout: Layout) -> bool:
     )
 
 
+def fitted(array: Any, kind: Kind, layout: Layout) -> Any:
+    """``array`` as a new tensor of that kind and layout holds it."""
+    if array.__class__ is not np.ndarray and not layout.shape and array.__class__ is kind.np.type:
+        return np.asarray(array)
+    return array if is_ready(array, kind, layout) else fit(array, kind, layout)
+
+
 def result(array: Any, kind: Kind, layout: Layout) -> Tensor:
     """A new tensor over ``array``, fitted; an inference tensor in inference mode."""
+    # As ``fitted``, without its calls.
     if array.__class__ is not np.ndarray:
         if not layout.shape and array.__class__ is kind.np.type:
             array = np.asarray(array)
@@ -163,13 +169,23 @@ def result(array: Any, kind: Kind, layout: Layout) -> Tensor:
     return t
 
 
-def finish(t: Tensor) -> Tensor:
-    """What a new result needs in inference and check mode."""
+def finish(t: Tensor, run: Any = None, arrays: tuple[Any, ...] = (), number: Any = None) -> Tensor:
+    """What a new result needs in inference and check mode and while somebody records:
+    ``run`` of ``arrays`` gave its array, ``number`` is that which stands for a Python number."""
     if state.inference:
         t.counter = UNTRACKED
     if state.check:
         verify(t)
+    if run is not None and state.recording is not None:
+        state.recording.computed(t, run, arrays, number)
     return t
+
+
+def tell(y: Tensor, key: Any, run: Any, operands: Sequence[Any], arrays: Sequence[Any]) -> None:
+    """Tell whoever records that ``run`` of ``arrays``, fitted, gave the array of ``y``."""
+    kind, layout = y.kind, y.layout
+    state.recording.numbers(operands, arrays)
+    state.recording.computed(y, lambda *a: fitted(run(*a), kind, layout), arrays, None, key)
 
 
 def write(destination: Tensor, y: Tensor) -> None:

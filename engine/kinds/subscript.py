@@ -75,9 +75,17 @@ def _step_backward(node: Node, g: Tensor) -> Sequence[Any]:
         whole = g.new_zeros(shape)
         whole[key].copy_(g)
         return (whole,)
-    array = g.kind.xp.zeros(shape, g.kind.np)
-    array[key] = g.array
-    return (wrap(array, g.kind, layouts.contiguous(shape)),)
+    kind = g.kind
+
+    def spread(part: Any) -> Any:
+        array = kind.xp.zeros(shape, kind.np)
+        array[key] = part
+        return array
+
+    whole = wrap(spread(g.array), kind, layouts.contiguous(shape))
+    if state.recording is not None:
+        state.recording.computed(whole, spread, (g.array,), None, ("spread", kind, shape, key))
+    return (whole,)
 
 
 def _same_backward(node: Node, g: Tensor) -> Sequence[Any]:

@@ -104,7 +104,16 @@ def make_view(
         y.origin = origin or x.origin
     else:
         y.origin = INFERENCE if state.inference else NO_GRAD
+    if state.watch:
+        _finish(x, y)
     return y
+
+
+def _finish(x: Tensor, y: Tensor) -> None:
+    if state.check:
+        verify(y)
+    if state.recording is not None:
+        state.recording.viewed(x, y, y.offset - x.offset)
 
 
 def expanded(g: Tensor, shape: tuple[int, ...]) -> Tensor:
@@ -126,7 +135,10 @@ def expanded(g: Tensor, shape: tuple[int, ...]) -> Tensor:
     if known is None:
         known = memo[shape] = (expand(g.layout, shape), (0,) * len(shape))
     layout, strides = known
-    return wrap(_ndarray(shape, array.dtype, array, 0, strides), g.kind, layout)
+    y = wrap(_ndarray(shape, array.dtype, array, 0, strides), g.kind, layout)
+    if state.recording is not None:
+        state.recording.viewed(g, y, 0)
+    return y
 
 
 def _recorded(
@@ -219,8 +231,6 @@ def _build(
         y = make_view(x, layout, x.offset + move)
         if state.grad and (x.ag is not None or x.base is not None):
             _recorded(recorder, generic, x, y, (x, *arguments))
-        if state.check:
-            verify(y)
         return y
 
     def numbers(*args: Any, **kwargs: Any) -> Any:
@@ -268,8 +278,6 @@ def _build(
         )
         if state.grad and (x.ag is not None or x.base is not None):
             _recorded(recorder, generic, x, y, (x,))
-        if state.check:
-            verify(y)
         return y
 
     return quick
@@ -294,8 +302,6 @@ def _build_located(op: Op, recorded: bool) -> Any:
             y.base = None
         elif state.grad and (x.ag is not None or x.base is not None):
             _recorded(recorder, generic, x, y, values)
-        if state.check:
-            verify(y)
         return y
 
     return call

@@ -222,7 +222,21 @@ def _filled_in_place(x: Tensor, value: Any) -> Tensor:
     if x.array is not None:
         x.array[...] = stored
     tape.bump(x)
+    if state.recording is not None:
+        _tell_filled(x, value, stored)
     return x
+
+
+def _tell_filled(x: Tensor, value: Any, stored: Any) -> None:
+    """Tell whoever records that ``x`` was filled with a number."""
+    if isinstance(value, Tensor) or x.array is None:
+        state.recording.fail("a tensor was filled with another")
+        return
+
+    def fill(array: Any) -> None:
+        array[...] = stored
+
+    state.recording.changed(x, ("fill", value.__class__, value), fill, ())
 
 
 @kernel(

@@ -84,11 +84,16 @@ def function_maker(
     defaults = defaults_of(node.args, context)
     qualname = inner.qualname
     here = context.at_module_level
+    from tensorcli.language import tensor_bodies  # programs without functions start without it
+
+    known = tensor_bodies.read_function(node, parameters.names, inner)
 
     def make(frame: Frame) -> Function:
         positional, keywords = defaults(frame)
         globals_ = frame if here else frame[GLOBALS]
-        return Function(name, qualname, parameters, run, globals_, frame, positional, keywords)
+        made = Function(name, qualname, parameters, run, globals_, frame, positional, keywords)
+        made.body = known
+        return made
 
     return make
 

@@ -50,8 +50,8 @@ class Function:
     """
 
     __slots__ = (
-        "contexts", "defaults", "globals", "keyword_defaults", "name", "parameters", "parent",
-        "qualname", "run",
+        "body", "contexts", "defaults", "globals", "keyword_defaults", "name", "parameters",
+        "parent", "qualname", "run",
     )  # fmt: skip
 
     def __init__(
@@ -74,6 +74,8 @@ class Function:
         self.defaults = defaults
         self.keyword_defaults = keyword_defaults
         self.contexts: tuple[Callable[[], Any], ...] = ()
+        # What the body reads and calls, if it only computes with tensors.
+        self.body: Any = None
 
     def __call__(self, *args: object, **kwargs: object) -> Any:
         return invoke(self, args, kwargs)

@@ -104,6 +104,11 @@ class Meter:
         self._batch = self._next_batch()
         self.credit = self._batch
 
+    @property
+    def used(self) -> int:
+        """Steps counted so far."""
+        return self.steps + self._batch - max(self.credit, 0)
+
     def _next_batch(self) -> int:
         most = self.limits.steps
         return BATCH if most is None else max(0, min(BATCH, most - self.steps))

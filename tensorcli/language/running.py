@@ -63,6 +63,9 @@ class Listener(Protocol):
         Calls of backward are told too, with the None that they answer.
         """
 
+    def hears(self, statement: Emitted) -> bool:
+        """Whether anybody gets to know the values of that statement."""
+
     def print(self, text: str, line: int) -> None:
         """The program printed `text`, its end included, while `line` was running."""
 
@@ -74,6 +77,9 @@ class Silence:
 
     def value(self, value: object, statement: Emitted) -> None:
         pass
+
+    def hears(self, statement: Emitted) -> bool:
+        return False
 
     def print(self, text: str, line: int) -> None:
         pass

@@ -136,16 +136,26 @@ def for_statement(node: ast.For, context: Context) -> Action:
     body = loop_body(node.body, context)
     orelse = block(node.orelse, context) if node.orelse else None
     source = context.source
+    from tensorcli.language import tensor_bodies  # programs without loops start without it
+
+    known = tensor_bodies.read_body(node, context)
+    tests = [truth(test, context) for test in known.tests] if known is not None else []
 
     def run(frame: Frame) -> Any:
         meter = limits.meter()
+        turns = None
         try:
-            for item in items(frame):
+            iteration = items(frame)
+            if known is not None:
+                from tensorcli.language import repeating
+
+                turns = repeating.turns_of(known, tests, iteration, save)
+            for item in iteration:
                 meter.credit -= 1
                 if meter.credit < 0:
                     meter.refill()
                 save(frame, item)
-                signal = body(frame)
+                signal = body(frame) if turns is None else turns.take(frame, item, body)
                 if signal is None or signal is CONTINUE:
                     continue
                 if signal is BREAK:
@@ -155,6 +165,9 @@ def for_statement(node: ast.For, context: Context) -> Action:
             if where(exc) is None:
                 attach(exc, source, node.iter)
             raise
+        finally:
+            if turns is not None:
+                turns.settle()
         return None if orelse is None else orelse(frame)
 
     return run

@@ -128,6 +128,32 @@ seen, y.grad, m.grad
 m.register_hook(lambda g: g.tolist())
 m.sum().backward()
 ---
+a, b = m * 1, u * 1
+a.retain_grad() or b.retain_grad()
+s = (a + b).sum()
+s.retain_grad()
+s.backward()
+a.grad.mul_(7) and s.grad.mul_(5)
+a.grad, b.grad, s.grad, a.grad.stride()
+---
+s = m.sum()
+s.register_hook(lambda g: g.mul_(3))
+s.backward()
+u.sum().backward()
+m.grad, u.grad
+---
+t = torch.tensor(2.0, requires_grad=True)
+t.backward()
+t.grad.mul_(4)
+u.sum().backward()
+t.grad, u.grad
+---
+t = torch.tensor(2.0, requires_grad=True)
+t.register_hook(lambda g: g.mul_(3))
+t.backward()
+u.sum().backward()
+t.grad, u.grad
+---
 m.register_hook(lambda g: g.double())
 m.sum().backward()
 ---
