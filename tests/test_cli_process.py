@@ -187,7 +187,7 @@ def test_every_operation_is_known_before_any_is_used() -> None:
     assert "'dim='" in found.stdout
 
 
-@pytest.mark.parametrize("attribute, value", [("grad", "None"), ("data", "torch.zeros(2)"),
+@pytest.mark.parametrize(("attribute", "value"), [("grad", "None"), ("data", "torch.zeros(2)"),
                                               ("requires_grad", "True")])  # fmt: skip
 def test_attributes_can_be_set_before_they_were_read(attribute: str, value: str) -> None:
     status, out, err = finish(start("eval", f"x = torch.ones(2); x.{attribute} = {value}; 7"))
