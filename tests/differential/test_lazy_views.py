@@ -4,6 +4,7 @@ bits, geometry, history, versions, errors and gradients are PyTorch's."""
 from __future__ import annotations
 
 import random
+import re
 import warnings
 from typing import Any
 
@@ -106,7 +107,10 @@ def make_program(rng: random.Random) -> list[str]:
 
 
 def listed(value: Any) -> Any:
-    """Complex numbers as pairs, inside lists too."""
+    """Complex numbers as pairs, inside lists too; in a text zeros without their signs, which
+    PyTorch's vectorised products lose."""
+    if isinstance(value, str):
+        return re.sub(r"[-+ ]0\.(?!\d)", " 0.", value)
     if isinstance(value, list):
         return [listed(v) for v in value]
     return [value.real, value.imag] if isinstance(value, complex) else value
