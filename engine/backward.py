@@ -10,6 +10,7 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
 from engine import layout as layouts
+from engine import lazy
 from engine.errors import AutogradError, TensorRuntimeError
 from engine.modes import state
 from engine.tape import FREED, Node, bump, refresh, sum_to
@@ -269,7 +270,7 @@ def add_to_leaf(leaf: Tensor, g: Tensor, create: bool) -> None:
     ag.times += 1
     held = ag.grad
     if held is None:
-        ag.grad = g if create else own(g, leaf)
+        ag.grad = (g.clone() if lazy.is_lazy(g) else g) if create else own(g, leaf)
     elif create:
         ag.grad = held + g
     elif (
@@ -291,6 +292,18 @@ def add_to_leaf(leaf: Tensor, g: Tensor, create: bool) -> None:
             hook(leaf)
 
 
+def _lazily_owned(g: Tensor, leaf: Tensor) -> Tensor:
+    """As ``own`` for a gradient that is a lazy view: PyTorch keeps that as it is where its strides
+    are the leaf's."""
+    change = lazy.CONJUGATED if lazy.has(g.memory, lazy.CONJUGATED) else lazy.NEGATED
+    taken = own(g.clone(), leaf)
+    wanted = leaf.layout if leaf.layout.dense else layouts.contiguous(g.layout.shape)
+    if g.layout is not wanted:
+        return taken
+    turned = taken.conj_physical() if change is lazy.CONJUGATED else -taken
+    return lazy.show(turned, lazy.changed(turned, change))
+
+
 def _accumulate(array: Any, held: Any) -> None:
     held += array
 
@@ -299,6 +312,8 @@ def own(g: Tensor, leaf: Tensor) -> Tensor:
     """A copy of ``g`` in memory of its own, with the leaf's strides where those are dense; strides
     of size-1 dimensions stay the gradient's, unless it was expanded."""
     layout = leaf.layout
+    if lazy.is_lazy(g):
+        return _lazily_owned(g, leaf)
     if layout.contiguous or not layout.dense or g.array is None:
         array = None if g.array is None else g.array.copy()
         if state.recording is not None:
@@ -328,7 +343,7 @@ def _run_hooks(node: Node, g: Any) -> Any:
             held = tensor.ag.grad
             if held is not None:
                 part = held + part
-            elif not state.grad:
+            elif not state.grad or lazy.is_lazy(part):
                 part = part.clone()
             tensor.ag.grad = part
             tensor.ag.times += 1
@@ -380,7 +395,9 @@ def implicit_gradient(root: Tensor, given: Tensor | None, at: int) -> Tensor:
             f"Mismatch in shape: grad_output[{at}] has a shape of {given.shape} and "
             f"output[{at}] has a shape of {root.shape}."
         )
-    return given
+    # A leaf keeps no gradient that somebody else holds, and what it copies it resolves.
+    straight = lazy.is_lazy(given) and (root.ag is None or root.ag.node is None)
+    return given.clone() if straight else given
 
 
 # Gradients of ones for 0-d roots, by kind. Backward passes look at them only: hooks, leaves and

@@ -13,14 +13,18 @@ from engine import dtypes
 
 
 class Kept:
-    """Settings that programs may set and ask for, and that change nothing here."""
+    """Settings that programs may set and ask for, and that change no number; ``warned`` are the
+    warnings given once for all."""
 
-    __slots__ = ("deterministic", "matmul_precision", "threads", "warn_always", "warn_only")
+    __slots__ = (
+        "deterministic", "matmul_precision", "threads", "warn_always", "warn_only", "warned",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.deterministic = False
         self.warn_only = False
         self.warn_always = False
+        self.warned: set[str] = set()
         self.matmul_precision = "highest"
         self.threads = 1
 
@@ -90,3 +94,10 @@ def warn(message: str, category: str = "UserWarning") -> None:
     """Pass a warning to whoever listens; the engine prints nothing."""
     if state.warn is not None:
         state.warn(message, category)
+
+
+def warn_once(message: str) -> None:
+    """As ``warn``, but the first time only, unless the program asked for every time."""
+    if state.warn is not None and (state.kept.warn_always or message not in state.kept.warned):
+        state.kept.warned.add(message)
+        state.warn(message, "UserWarning")

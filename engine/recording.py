@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from engine import lazy
 from engine.storage import BIG, UNTRACKED
 
 if TYPE_CHECKING:
@@ -77,6 +78,8 @@ class Recording:
         self._tensors = list(tensors)
         self._starts = {}
         for t in self._tensors:
+            if lazy.is_lazy(t):
+                self.fail("a lazy view takes part")
             self._constant(t.array, ("memory", id(t.array)))
             self._starts[id(t.counter)] = 0 if t.counter is None else t.counter.n
 

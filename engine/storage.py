@@ -71,6 +71,11 @@ class Storage:
         self.nbytes = nbytes
         self.device = device
 
+    @property
+    def root(self) -> Storage:
+        """The memory itself, however this one shows it."""
+        return self
+
     def array(self, kind: Kind, layout: Layout, offset: int) -> Any:
         """The array that shows ``layout`` at ``offset`` elements into this memory."""
         if self.buffer is None:

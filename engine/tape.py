@@ -12,6 +12,8 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from engine import layout as layouts
+from engine import lazy
+from engine.dtypes import real_of
 from engine.errors import (
     AutogradError,
     FreedGraphError,
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from engine.layout import Layout
+    from engine.storage import Storage
     from engine.tensor import Kind
 
 _new = object.__new__
@@ -189,6 +192,8 @@ def refresh(t: Tensor) -> None:
 
 def view_node(base: Tensor, view: Tensor) -> Node:
     """A node that takes ``view``'s geometry out of ``base``, whatever chain of views made it."""
+    if _shows_otherwise(base, view):
+        return _reached(base, view)
     node = make_node(AS_STRIDED, view, (base,))
     node.attributes = (base.layout, base.offset, view.layout, view.offset)
     return node
@@ -309,7 +314,7 @@ def _modified(node: Node, value: Tensor, expected: int) -> SavedTensorError:
     version = value.version.n if value.version is not None else 0
     return SavedTensorError(
         "one of the variables needed for gradient computation has been modified by an inplace "
-        f"operation: [torch.{value.kind.dtype.title}Tensor {list(value.layout.shape)}]{origin} "
+        f"operation: [{_type_text(value)} {list(value.layout.shape)}]{origin} "
         f"is at version {version}; expected version {expected} instead. Hint: "
         + (
             "the backtrace further above shows the operation that failed to compute its "
@@ -321,6 +326,11 @@ def _modified(node: Node, value: Tensor, expected: int) -> SavedTensorError:
         node,
         value,
     )
+
+
+def _type_text(t: Tensor) -> str:
+    title = t.kind.dtype.title
+    return f"CPU{title}Type" if t.kind.dtype.is_complex else f"torch.{title}Tensor"
 
 
 def attach(y: Tensor, node: Node, nr: int = 0) -> None:
@@ -427,6 +437,14 @@ def rebase(t: Tensor, node: Node) -> None:
     # The base stands for the view here; keeping the view's old node would only keep it alive.
     node.next = (None, *node.next[1:])
     slices.attributes = (base.layout, base.offset, t.layout, t.offset)
+    if _shows_otherwise(base, t):
+        slices.gradient = COPY_PARTS
+        slices.attributes = (
+            base.layout,
+            base.offset,
+            base.memory,
+            lazy.Place(t.kind, t.layout, t.offset, t.memory),
+        )
     # The inner node counts as a kept value: PyTorch lets go of it after the first pass.
     slices.saved = (node,)
     slices.versions = (0,)
@@ -437,6 +455,34 @@ def rebase(t: Tensor, node: Node) -> None:
     refresh(t)
     if t.ag is not None and t.ag.node is not None:
         node.inner = weakref.ref(t.ag.node)
+
+
+# Makes the view at a place from a tensor that stands for the base, whose memory is told as well.
+_reach: Callable[[Tensor, Storage, Any], Tensor] | None = None
+
+
+def reach_by(reach: Callable[[Tensor, Storage, Any], Tensor]) -> None:
+    """Have ``reach`` find again the views that are no mere change of strides."""
+    global _reach
+    _reach = reach
+
+
+def _shows_otherwise(base: Tensor, view: Tensor) -> bool:
+    """Whether ``view`` is of another dtype than ``base``, or conjugated or negated lazily."""
+    return view.kind is not base.kind or view.memory.__class__ is not base.memory.__class__
+
+
+def _reached(base: Tensor, view: Tensor) -> Node:
+    """The last of the nodes that lead from ``base`` to ``view``."""
+    assert _reach is not None
+    before, state.grad = state.grad, True
+    try:
+        again = _reach(base, base.memory, view)
+    finally:
+        state.grad = before
+    assert again.ag is not None
+    node: Node = again.ag.node
+    return node
 
 
 def _as_strided_backward(node: Node, g: Tensor) -> Sequence[Any]:
@@ -471,8 +517,8 @@ def _scatter_strided(
     summed = flat.index_add(0, place.reshape(-1), g.reshape(-1))
     back = cells.as_strided(base.shape, base.strides, base_offset)
     if base.overlaps:
-        ones = g.new_ones((base.numel,))
-        times = flat.index_add(0, back.reshape(-1), ones)
+        ones = g.new_ones((base.numel,), dtype=real_of(g.dtype))
+        times = ones.new_zeros(flat.shape).index_add(0, back.reshape(-1), ones)
         summed = summed / times.clamp(min=1)
     gathered: Tensor = summed.index_select(0, back.reshape(-1)).reshape(base.shape)
     return gathered
@@ -481,11 +527,30 @@ def _scatter_strided(
 def _copy_slices_backward(node: Node, g: Tensor) -> Sequence[Any]:
     """PyTorch's CopySlices: run the inner node on the view's part of the base's gradient."""
     base_layout, base_offset, view_layout, view_offset = node.attributes
-    (inner,) = unpack(node)
-    flat = g.new_zeros((max(base_layout.span, 0),))
-    result = flat.as_strided(base_layout.shape, base_layout.strides, 0)
-    result = result.copy_(g)
+    result = _whole(g, base_layout, 0)
     part = result.as_strided(view_layout.shape, view_layout.strides, view_offset - base_offset)
+    return _replaced(node, result, part)
+
+
+def _copy_parts_backward(node: Node, g: Tensor) -> Sequence[Any]:
+    """As CopySlices for a view that shows the base's elements otherwise."""
+    base_layout, base_offset, memory, place = node.attributes
+    result = _whole(g, base_layout, base_offset)
+    assert _reach is not None
+    return _replaced(node, result, _reach(result, memory, place))
+
+
+def _whole(g: Tensor, layout: Layout, offset: int) -> Tensor:
+    """A copy of a base's gradient, laid out as the base is."""
+    flat = g.new_zeros((offset + layout.span,))
+    result: Tensor = flat.as_strided(layout.shape, layout.strides, offset).copy_(g)
+    return result
+
+
+def _replaced(node: Node, result: Tensor, part: Tensor) -> Sequence[Any]:
+    """The gradients of a CopySlices node; those of the view's ``part`` of ``result`` are put in
+    its place."""
+    (inner,) = unpack(node)
     grads = list(inner.gradient.apply(inner, part.clone()))
     if grads[0] is None:
         part.zero_()
@@ -526,3 +591,4 @@ def _tell_sum(y: Tensor, g: Tensor, dims: tuple[int, ...]) -> None:
 
 AS_STRIDED = Gradient("AsStridedBackward0", _as_strided_backward)
 COPY_SLICES = Gradient("torch::autograd::CopySlices", _copy_slices_backward)
+COPY_PARTS = Gradient("torch::autograd::CopySlices", _copy_parts_backward)

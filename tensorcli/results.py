@@ -113,6 +113,7 @@ class LayoutResult(Result):
     """How a tensor lies in memory; strides and offsets in elements.
 
     `steps` are the operations that led to it, where they are known (value_results.ViewStep);
+    `seen` is how a lazy view shows the memory: conjugated or negated;
     `positions`, for small tensors, the place in the storage of each element in row-major order.
     """
 
@@ -126,6 +127,7 @@ class LayoutResult(Result):
         "name",
         "numel",
         "positions",
+        "seen",
         "shape",
         "shares",
         "steps",
@@ -151,6 +153,7 @@ class LayoutResult(Result):
         first_break: int | None,
         bytes: int,
         storage_bytes: int | None,
+        seen: str | None,
         view_of: str | None,
         shares: tuple[str, ...],
         steps: tuple[object, ...] = (),
@@ -170,6 +173,7 @@ class LayoutResult(Result):
         self.first_break = first_break
         self.bytes = bytes
         self.storage_bytes = storage_bytes
+        self.seen = seen
         self.view_of = view_of
         self.shares = shares
         self.steps = steps

@@ -20,7 +20,7 @@ from engine import device as devices
 from engine import dtypes, errors, registry
 from engine.kinds.record import parameters
 from engine.namespace import constants
-from engine.registry import F, Op
+from engine.registry import F, Op, ops
 from engine.tensor import Tensor, from_array
 
 if hasattr(engine.ops, "load_all"):
@@ -392,10 +392,12 @@ def _mixed(sample: Sample) -> Sample:
 
 
 def on_meta(t: Tensor) -> Tensor:
-    """A meta tensor of the same dtype, layout and offset."""
+    """A meta tensor of the same dtype, layout and offset, as lazy as ``t``."""
     cells = t.storage.nbytes // t.dtype.itemsize
     storage = F.empty((cells,), dtype=t.dtype, device=devices.meta)
     shown = storage.as_strided(t.layout.shape, t.layout.strides, t.offset)
+    shown = F.conj(shown) if t.is_conj() else shown
+    shown = ops["_neg_view"].function(shown) if t.is_neg() else shown
     return shown.requires_grad_(t.requires_grad)
 
 

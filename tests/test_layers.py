@@ -36,6 +36,7 @@ LAYERS = [
     "engine.random",
     "engine.draws",
     "engine.storage",
+    "engine.lazy",
     "engine.tensor",
     "engine.recording",
     "engine.printing",

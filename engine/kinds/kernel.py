@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine import device as devices
 from engine import layout as layouts
-from engine import tape
+from engine import lazy, tape
 from engine.dtypes import compute_dtype
 from engine.errors import DtypeError
 from engine.kinds.deriving import Recorder
@@ -319,8 +319,11 @@ def change(
         for other in planned.apart:
             check_apart(x, other)
         before = recorder.before_write(values) if recorded and recorder is not None else values
-        if x.array is not None:
-            planned.into(x.kind.xp, x.array)
+        into, xp, array = planned.into, x.kind.xp, x.array
+        if array.__class__ is lazy.Shown:
+            array.change_by(lambda seen: into(xp, seen))
+        elif array is not None:
+            into(xp, array)
     else:
         y = compute(op.name, lambda _: planned, values)
         check_destination(x, y.kind, y.layout.shape, recorded, overlapping)
@@ -334,12 +337,12 @@ def change(
     if recorded and recorder is not None:
         node = recorder.record(before, x)
         if node is not None:
-            _date_back(node, x)
+            date_back(node, x)
             tape.rebase(x, node)
     return x
 
 
-def _date_back(node: tape.Node, x: Tensor) -> None:
+def date_back(node: tape.Node, x: Tensor) -> None:
     """Operands that share the memory of ``x`` were kept as they were before the write: going
     backward through them is an error, as it is in PyTorch."""
     names = node.gradient.saved_names

@@ -7,6 +7,7 @@ from typing import Any
 from engine import dtypes, tape
 from engine import layout as layouts
 from engine.errors import DtypeNotImplementedError
+from engine.kinds.kernel import date_back
 from engine.kinds.pointwise_plan import (
     TO_BOOL,
     Plan,
@@ -74,6 +75,7 @@ def inplace_function(rule: Rule) -> Any:
             return x
         node = keep.record(before, x)
         if node is not None:
+            date_back(node, x)
             tape.rebase(x, node)
         return x
 

@@ -121,8 +121,9 @@ class Plan:
 
     def __init__(self, run: Any, kind: Kind, layout: Layout, compute: DType):
         self.run = _asking(run, kind, layout) if is_big(kind, layout) else run
-        # What may write into a destination by itself.
-        self.ufunc = run if run.__class__ is np.ufunc else None
+        # What may write into a destination by itself; numpy 2.4 negates float32 and int32 wrongly
+        # where both ends are strided.
+        self.ufunc = run if run.__class__ is np.ufunc and run is not np.negative else None
         self.kind = kind
         self.layout = layout
         self.compute = compute

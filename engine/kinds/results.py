@@ -8,17 +8,18 @@ import numpy as np
 
 from engine import device as devices
 from engine import layout as layouts
-from engine import tape
+from engine import lazy, tape
 from engine.dtypes import can_cast
 from engine.errors import DeviceError, DtypeError, InplaceError, OverlapError, TensorRuntimeError
-from engine.modes import state, warn
-from engine.storage import UNTRACKED, allocate, of_array
+from engine.modes import state, warn, warn_once
+from engine.storage import UNTRACKED, allocate, of_array, of_tensor
 from engine.tensor import Kind, Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from engine.device import Device
+    from engine.dtypes import DType
     from engine.layout import Layout
 
 _new = object.__new__
@@ -49,7 +50,7 @@ def fit(array: Any, kind: Kind, layout: Layout) -> Any:
     if array is None:
         return None
     if array.__class__ is not np.ndarray and array.__class__ is not kind.xp.ndarray:
-        array = kind.xp.asarray(array)
+        array = array.read() if array.__class__ is lazy.Shown else kind.xp.asarray(array)
         if array.dtype is kind.np and not layout.shape:
             return array
     if array.dtype != kind.np:
@@ -79,6 +80,12 @@ def cast(array: Any, kind: Kind) -> Any:
     if array.dtype.kind == "f" and kind.dtype.is_integral:
         return _truncated(array, kind)
     return array.astype(target)
+
+
+def warn_of_parts(source: Tensor, target: DType) -> None:
+    """Warn where a conversion keeps the real parts of complex numbers only."""
+    if source.dtype.is_complex and not (target.is_complex or target.is_bool):
+        warn_once("Casting complex values to real discards the imaginary part")
 
 
 def _truncated(array: Any, kind: Kind) -> Any:
@@ -233,6 +240,14 @@ def check_partial_overlap(destination: Tensor, other: Tensor) -> None:
         raise _shared_memory()
 
 
+def check_memory(destination: Tensor, other: Tensor) -> None:
+    """As check_partial_overlap for a kernel that reads and writes lazy views without copies."""
+    if lazy.is_lazy(destination) or lazy.is_lazy(other):
+        same = destination.storage.root is other.storage.root
+        if same and _overlap_within(destination, other) == "partial":
+            raise _shared_memory()
+
+
 def check_apart(destination: Tensor, other: Tensor) -> None:
     """Refuse an operand that shares any of the destination's memory."""
     if destination is other or _overlap(destination, other):
@@ -248,15 +263,22 @@ def _shared_memory() -> OverlapError:
 
 
 def _overlap(a: Tensor, b: Tensor) -> str:
-    """ "full", "partial" or "": PyTorch looks no closer where a tensor is not dense."""
-    if a.memory is None or a.memory is not b.memory:
+    """ "full", "partial" or "": PyTorch looks no closer where a tensor is not dense, and computes
+    with copies of lazy views."""
+    if a.memory is None or a.memory is not b.memory or lazy.is_lazy(a):
         return ""
+    return _overlap_within(a, b)
+
+
+def _overlap_within(a: Tensor, b: Tensor) -> str:
+    """As ``_overlap`` for tensors over the same memory."""
     if a.layout.numel == 0 or b.layout.numel == 0:
         return ""
     if not (a.layout.dense and b.layout.dense):
         return ""
-    low, high = a.offset, a.offset + a.layout.span
-    start, end = b.offset, b.offset + b.layout.span
+    size, other = a.kind.dtype.itemsize, b.kind.dtype.itemsize
+    low, high = a.offset * size, (a.offset + a.layout.span) * size
+    start, end = b.offset * other, (b.offset + b.layout.span) * other
     if low == start and high == end and a.layout.strides == b.layout.strides:
         return "full"
     return "partial" if start < high and low < end else ""
@@ -294,6 +316,9 @@ def resize(out: Tensor, like: Tensor) -> None:
     """Give ``out`` fresh memory of ``like``'s shape and strides, keeping its dtype."""
     out.layout = like.layout
     fresh = allocate(out.kind, like.layout)
-    out.array = fresh
     out.offset = 0
+    if lazy.is_lazy(out):
+        lazy.renew(out, of_tensor(fresh, out.kind, out.layout))
+        return
+    out.array = fresh
     out.memory = None if fresh is None else of_array(fresh, out.kind)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine import tape
+from engine import lazy, tape
 from engine.errors import EngineError
 from engine.kinds.deriving import Recorder
 from engine.kinds.record import make_op, parameters
@@ -51,10 +51,11 @@ def view(
     ``body(layout, *arguments)`` gives a Layout or (Layout, offset move). Without ``vjp`` the
     gradient is written into zeros through the same view. ``inplace`` adds the twin that changes
     the tensor's own layout (``t_``, ``squeeze_``). ``located``: the body gets the tensor in
-    place of its layout and gives (Layout, offset) or (Layout, offset, Kind), the offset counted
-    from the start of the storage in elements of the result. ``complain(x, *arguments)`` may
-    raise a better error than the body, which sees no dtype, has raised. ``otherwise(x,
-    *arguments)`` gives the result where the body gives None because no view does.
+    place of its layout and gives (Layout, offset), (Layout, offset, Kind) or (Layout, offset, Kind,
+    Storage), the offset counted from the start of the storage in elements of the result.
+    ``complain(x, *arguments)`` may raise a better error than the body, which sees no dtype, has
+    raised. ``otherwise(x, *arguments)`` gives the result where the body gives None because no
+    view does.
     """
 
     def decorate(body: Any) -> Any:
@@ -293,8 +294,10 @@ def _build_located(op: Op, recorded: bool) -> Any:
     def call(*args: Any, **kwargs: Any) -> Any:
         values = bind(name, ps, args, kwargs)
         x = values[0]
-        layout, offset, *kind = body(*values)
-        y = make_view(x, layout, offset, 0, kind[0] if kind else None)
+        layout, offset, *rest = body(*values)
+        y = make_view(x, layout, offset, 0, rest[0] if rest else None)
+        if len(rest) == 2:
+            lazy.show(y, rest[1])
         if not recorded:
             y.base = None
         elif state.grad and (x.ag is not None or x.base is not None):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from engine import draws, tape
+from engine import draws, lazy, tape
 from engine import layout as layouts
 from engine.errors import TensorRuntimeError
 from engine.foreign import exchange
@@ -153,7 +153,7 @@ def _in_place(rows: list[Tensor]) -> Tensor:
     if len(rows) > 1 and not any(tape.requires_grad(row) for row in rows):
         step = rows[1].offset - first.offset
         if step > 0 and all(
-            row.storage is first.storage
+            lazy.alike(row, first)
             and row.layout is first.layout
             and row.offset == first.offset + at * step
             for at, row in enumerate(rows)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from engine import dtypes
+from engine import dtypes, lazy, tape
 from engine import layout as layouts
 from engine.dtypes import COMPLEX, FLOAT, DType, complex_of, real_of
 from engine.errors import TensorRuntimeError
@@ -16,6 +16,12 @@ from engine.tensor import Tensor, kind_of
 
 if TYPE_CHECKING:
     from engine.layout import Layout
+    from engine.storage import Storage
+    from engine.tensor import Kind
+
+
+def _is_conj(x: Tensor) -> bool:
+    return lazy.has(x.memory, lazy.CONJUGATED)
 
 
 @view(
@@ -28,6 +34,12 @@ def view_as_real(input: Tensor) -> tuple[Layout, int, Any]:
     """Complex numbers as pairs (real, imaginary) along a new last dimension. A view."""
     if not input.dtype.is_complex:
         raise TensorRuntimeError("view_as_real is only supported for complex tensors")
+    if _is_conj(input):
+        raise TensorRuntimeError(
+            "view_as_real doesn't work on unresolved conjugated tensors.  To resolve the conjugate "
+            "tensor so you can view it as real, use self.resolve_conj(); however, be warned that "
+            "the resulting tensor will NOT alias the original."
+        )
     shape, strides = input.layout.shape, input.layout.strides
     layout = layouts.layout((*shape, 2), (*[2 * s for s in strides], 1))
     return layout, 2 * input.offset, kind_of(real_of(input.dtype), input.device)
@@ -63,12 +75,16 @@ def view_as_complex(input: Tensor) -> tuple[Layout, int, Any]:
     return layout, input.offset // 2, kind_of(complex_of(input.dtype), input.device)
 
 
+def _pairs(input: Tensor) -> Tensor:
+    return F.view_as_real(F.conj(input) if _is_conj(input) else input)
+
+
 @function("real")
 def real(input: Tensor) -> Tensor:
     """The real part: a view of complex numbers, a real tensor itself."""
     if not input.dtype.is_complex:
         return input
-    return F.view_as_real(input).select(-1, 0)
+    return _pairs(input).select(-1, 0)
 
 
 @function("imag")
@@ -76,7 +92,8 @@ def imag(input: Tensor) -> Tensor:
     """The imaginary part, a view. Raises RuntimeError for a real tensor."""
     if not input.dtype.is_complex:
         raise TensorRuntimeError("imag is not implemented for tensors with non-complex dtypes.")
-    return F.view_as_real(input).select(-1, 1)
+    pairs = _pairs(input)
+    return (ops["_neg_view"].function(pairs) if _is_conj(input) else pairs).select(-1, 1)
 
 
 attribute("real", lambda x, value: real(x).copy_(value))(real)
@@ -107,48 +124,111 @@ def conj_physical(input: Tensor) -> Tensor:
 
 @method("conj_physical_")
 def conj_physical_(input: Tensor) -> Tensor:
-    """The complex conjugates in place."""
-    return twin(ops["conjugated_copy"])(input) if input.dtype.is_complex else input
+    """The complex conjugates in place; a real tensor counts as changed, too."""
+    return twin(ops["conjugated_copy"])(input)
 
 
-@pointwise(
-    kernel=lambda xp, x: xp.conj(x),
-    promote=lambda common: (common, common),
-    vjp=lambda g: conjugate(g),
-    node="ConjBackward0",
+@view(
+    located=True,
     function=False,
     method=False,
-    inplace=False,
+    node="ConjBackward0",
+    vjp=lambda g: F.conj(g),
     example="conj(tensor([1+2j]))",
 )
-def conjugated(input: Tensor) -> Tensor:
-    """The complex conjugates."""
+def _conj(input: Tensor) -> tuple[Layout, int, Kind, Storage]:
+    """The complex conjugates: a view, conjugated at each look."""
+    return input.layout, input.offset, input.kind, lazy.changed(input, lazy.CONJUGATED)
 
 
-@method("conj")
-@function("conj")
+@view(
+    located=True,
+    function=False,
+    method=False,
+    node="NegViewBackward0",
+    vjp=lambda g: -g,
+    example="imag(tensor([1+2j]).conj())",
+)
+def _neg_view(input: Tensor) -> tuple[Layout, int, Kind, Storage]:
+    """The negated elements: a view, negated at each look."""
+    return input.layout, input.offset, input.kind, lazy.changed(input, lazy.NEGATED)
+
+
+@composite(out=False, view="always", example="conj(tensor([1+2j]))")
 def conj(input: Tensor) -> Tensor:
-    """The complex conjugates; a real tensor is returned as it is.
+    """The complex conjugates: a lazy view, conjugated whenever it is looked at.
 
-    PyTorch keeps a flag on a view here, and computes later: the numbers are the same.
+    What is written through it reaches the memory conjugated. A real tensor is returned as it is.
     """
     if not input.dtype.is_complex:
         return input
-    return ops["conjugated"].function(input)
+    if input.device.type == "cuda":  # lazy views are made of numpy's arrays
+        return F.conj_physical(input)
+    return ops["_conj"].function(input)
 
 
-@method("resolve_conj", "resolve_neg")
-@function("resolve_conj", "resolve_neg")
+@composite(out=False, view="sometimes", example="resolve_conj(tensor([1+2j]).conj())")
 def resolve_conj(input: Tensor) -> Tensor:
-    """The tensor itself: nothing is left to be computed later."""
-    return input
+    """A copy that holds the numbers of a lazy conjugate; any other tensor itself."""
+    return input.clone() if _is_conj(input) else input
 
 
-@method("is_conj", "is_neg")
-@function("is_conj", "is_neg")
+@composite(out=False, view="sometimes", example="resolve_neg(tensor([1+2j]).conj().imag)")
+def resolve_neg(input: Tensor) -> Tensor:
+    """A copy that holds the numbers of a lazily negated view; any other tensor itself."""
+    return input.clone() if lazy.has(input.memory, lazy.NEGATED) else input
+
+
+@composite(out=False, example="is_conj(tensor(1j).conj())")
 def is_conj(input: Tensor) -> bool:
-    """Whether a conjugation is still to be computed, which is never so."""
-    return False
+    """Whether the tensor is a lazy view that conjugates what its memory holds."""
+    return _is_conj(input)
+
+
+@composite(out=False, example="is_neg(tensor(1j).conj().imag)")
+def is_neg(input: Tensor) -> bool:
+    """Whether the tensor is a lazy view that negates what its memory holds."""
+    return lazy.has(input.memory, lazy.NEGATED)
+
+
+def _reach(x: Tensor, memory: Storage, place: Any) -> Tensor:
+    """The view at ``place`` (dtype, layout, offset, memory) of ``x``, which stands for a base over
+    ``memory`` and lies as that does."""
+    target = place.memory
+    if target is not memory:
+        if target.__class__ is lazy.LazyStorage:
+            x = _toggled(_reach(x, memory, target.origin), target.change)
+        elif memory.__class__ is lazy.LazyStorage:
+            x = _toggled(x, memory.change)
+    layout = place.layout
+    if x.dtype.is_complex and not place.kind.dtype.is_complex:
+        whole = _of_pairs(layout, place.offset)
+        x = F.view_as_real(x if whole is None else _strided(x, *whole))
+    elif place.kind is not x.kind:
+        pairs = (*[2 * s for s in layout.strides], 1)
+        x = F.view_as_complex(x.as_strided((*layout.shape, 2), pairs, 2 * place.offset))
+    return _strided(x, layout.shape, layout.strides, place.offset)
+
+
+def _strided(x: Tensor, shape: Any, strides: Any, offset: int) -> Tensor:
+    there = x.layout.shape == shape and x.layout.strides == strides and x.offset == offset
+    return x if there else x.as_strided(shape, strides, offset)
+
+
+def _of_pairs(layout: Layout, offset: int) -> tuple[Any, Any, int] | None:
+    """Shape, strides and offset of complex numbers whose parts are so laid out."""
+    shape, strides = layout.shape, layout.strides
+    even = offset % 2 == 0 and all(s % 2 == 0 for s in strides[:-1])
+    if not shape or shape[-1] != 2 or strides[-1] != 1 or not even:
+        return None
+    return shape[:-1], tuple([s // 2 for s in strides[:-1]]), offset // 2
+
+
+def _toggled(x: Tensor, change: Any) -> Tensor:
+    return F.conj(x) if change is lazy.CONJUGATED else ops["_neg_view"].function(x)
+
+
+tape.reach_by(_reach)
 
 
 def _angles(common: DType) -> tuple[DType, DType]:

@@ -12,7 +12,7 @@ from engine.errors import DeviceError, TensorRuntimeError, TensorTypeError, Tens
 from engine.kinds import kernel, made
 from engine.kinds.composite import composite
 from engine.kinds.kernel import Made
-from engine.kinds.results import cast, result
+from engine.kinds.results import cast, result, warn_of_parts
 from engine.modes import state
 from engine.overloads import no_overload
 from engine.registry import F, attribute, function, method, ops
@@ -40,6 +40,7 @@ def _cast_back(g: Tensor, input_dtype: DType) -> Tensor:
     name="_to_copy",
 )
 def _to_copy(input: Tensor, dtype: DType, memory_format: MemoryFormat | None = None) -> Made:
+    warn_of_parts(input, dtype)
     layout = formats.with_format(input.layout, memory_format)
     return made(dtype, layout, lambda xp: converted(input, dtype))
 
@@ -315,18 +316,6 @@ def is_complex(input: Tensor) -> bool:
 def is_signed(input: Tensor) -> bool:
     """Whether the dtype has negative numbers."""
     return input.dtype.signed
-
-
-@composite(out=False, example="is_conj(tensor(1j))")
-def is_conj(input: Tensor) -> bool:
-    """False: conjugates are computed at once here."""
-    return False
-
-
-@composite(out=False, example="is_neg(tensor(1.))")
-def is_neg(input: Tensor) -> bool:
-    """False: negated views are computed at once here."""
-    return False
 
 
 @composite(out=False, example="get_device(tensor(1.))")

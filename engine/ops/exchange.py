@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from engine import dtypes, foreign, scalars, tape
+from engine import dtypes, foreign, lazy, scalars, tape
 from engine.errors import (
     TensorNotImplementedError,
     TensorRuntimeError,
@@ -64,7 +64,21 @@ def numpy(x: Tensor, *, force: bool = False) -> Any:
         x = x.cpu()
     if x.kind.opaque:
         raise TensorTypeError(f"Got unsupported ScalarType {x.dtype.title}")
+    if lazy.is_lazy(x):
+        if not force:
+            raise _unresolved(x)
+        x = x.detach().clone()
     return foreign.exchange.wrap(x.array)
+
+
+def _unresolved(x: Tensor) -> TensorRuntimeError:
+    bit, name = (
+        ("conjugate", "conj") if lazy.has(x.memory, lazy.CONJUGATED) else ("negative", "neg")
+    )
+    return TensorRuntimeError(
+        f"Can't call numpy() on Tensor that has {bit} bit set. Use "
+        f"tensor.resolve_{name}().numpy() instead."
+    )
 
 
 @method("data_ptr")
@@ -72,7 +86,7 @@ def data_ptr(x: Tensor) -> int:
     """The address of the first element, 0 where there is none."""
     if x.array is None or not x.layout.numel:
         return 0
-    address: int = x.array.__array_interface__["data"][0]
+    address: int = lazy.held(x).__array_interface__["data"][0]
     return address
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from engine import layout as layouts
-from engine import tape
+from engine import lazy, tape
 from engine.errors import (
     TensorIndexError,
     TensorRuntimeError,
@@ -15,8 +15,8 @@ from engine.errors import (
 from engine.layout import wrap_dim
 from engine.plain_calls import check_tensor
 from engine.registry import attribute, function, method
-from engine.storage import allocate
-from engine.tensor import Tensor, wrap
+from engine.storage import allocate, of_tensor
+from engine.tensor import Tensor
 
 if TYPE_CHECKING:
     from engine.layout import Layout, Size
@@ -118,7 +118,7 @@ def dim_order(x: Tensor, *, ambiguity_check: Any = False) -> tuple[int, ...]:
 @method("data_ptr")
 def data_ptr(x: Tensor) -> int:
     """The address of the first element; 0 where there is none."""
-    return 0 if x.array is None or not x.layout.numel else int(x.array.ctypes.data)
+    return 0 if x.array is None or not x.layout.numel else int(lazy.held(x).ctypes.data)
 
 
 @attribute("nbytes")
@@ -133,6 +133,7 @@ def is_set_to(x: Tensor, tensor: Tensor) -> bool:
     check_tensor("is_set_to", "tensor", 2, tensor)
     return (
         x.storage is tensor.storage
+        and not lazy.is_lazy(x)  # PyTorch compares copies of lazy views
         and x.offset == tensor.offset
         and x.layout.shape == tensor.layout.shape
         and x.layout.strides == tensor.layout.strides
@@ -186,14 +187,15 @@ def _resized(x: Tensor, layout: Layout) -> Tensor:
         raise TensorRuntimeError("cannot resize variables that require grad")
     if x.layout.shape == layout.shape:
         return x
+    tape.bump(x)
     if (x.offset + layout.span) * x.dtype.itemsize > x.storage.nbytes:
         grown = allocate(x.kind, layout)
         if grown is not None:
-            kept = x.storage.array(x.kind, layouts.contiguous((_cells(x),)), 0)
+            kept = x.storage.root.array(x.kind, layouts.contiguous((_cells(x),)), 0)
             grown.reshape(-1)[: kept.size] = kept[: grown.size]
-        fresh = wrap(grown, x.kind, layout)
-        x.memory = fresh.storage
+        x.layout = layout
         x.offset = 0
+        lazy.renew(x, of_tensor(grown, x.kind, layout))
     x.layout = layout
     x.array = x.storage.array(x.kind, layout, x.offset)
     return x

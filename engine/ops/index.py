@@ -697,12 +697,11 @@ OPS = {
         "isneginf isposinf isreal le lt maximum minimum ne "
     ),
     "complex_parts": (
-        "angle complex conj_physical conjugated conjugated_copy polar view_as_complex "
-        "view_as_real "
+        "_conj _neg_view angle complex conj conj_physical conjugated_copy is_conj is_neg polar "
+        "resolve_conj resolve_neg view_as_complex view_as_real "
     ),
     "conversion": (
-        "_to_copy get_device is_complex is_conj is_floating_point is_neg is_signed "
-        "promote_types type_as "
+        "_to_copy get_device is_complex is_floating_point is_signed promote_types type_as "
     ),
     "convolution": (
         "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d convolution "
@@ -938,7 +937,7 @@ OPS = {
         "_stft istft unfold_backward "
     ),
     "signs": (
-        "copysign heaviside nextafter signbit "
+        "copysign heaviside nextafter positive signbit "
     ),
     "softmax": (
         "_log_softmax _safe_softmax _softmax log_softmax nn.functional.gumbel_softmax "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from engine import layout as layouts
+from engine import lazy
 from engine.dtypes import DType
 from engine.errors import TensorRuntimeError
 from engine.formats import contiguous_format
@@ -87,6 +88,15 @@ def reshape(input: Layout, shape: Size) -> Layout | None:
 def _view_dtype(input: Tensor, dtype: DType) -> tuple[Layout, int, Kind]:
     """The same bytes read as another dtype; the last dimension shrinks or grows with its size."""
     layout = input.layout
+    if lazy.is_lazy(input):
+        seen = (
+            "conjugate view tensors"
+            if lazy.has(input.memory, lazy.CONJUGATED)
+            else "tensors with negative bit set"
+        )
+        raise TensorRuntimeError(
+            f"torch.Tensor.view is not supported for {seen} when converting to a different dtype."
+        )
     old, new = input.dtype.itemsize, dtype.itemsize
     kind = kind_of(dtype, input.device)
     if old == new:

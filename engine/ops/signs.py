@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from engine.dtypes import COMPLEX, DType
 from engine.errors import AutogradError, TensorNotImplementedError, TensorRuntimeError
-from engine.kinds import BOOL_OUT, INT_TO_FLOAT, comparison, pointwise
-from engine.registry import F, function, method
+from engine.kinds import BOOL_OUT, INT_TO_FLOAT, comparison, composite, pointwise
+from engine.registry import F
 from engine.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -90,8 +90,7 @@ def nextafter(input: Tensor, other: Tensor) -> Tensor:
     """The next number of the dtype from ``input`` in the direction of ``other``."""
 
 
-@method("positive")
-@function("positive")
+@composite(out=False, view="always", example="positive(tensor([1., -2.]))")
 def positive(input: Tensor) -> Tensor:
     """The tensor itself (Python's ``+x``); booleans are refused."""
     if input.dtype.is_bool:

@@ -9,6 +9,7 @@ from engine.errors import TensorRuntimeError
 from engine.kinds import composite, view
 from engine.kinds.record import twin
 from engine.layout import wrap_dim
+from engine.modes import warn_once
 from engine.registry import F, attribute, method, ops
 
 if TYPE_CHECKING:
@@ -216,7 +217,17 @@ def T(x: Tensor) -> Tensor:
     return _reversed(x)
 
 
-def _matrices(x: Tensor, name: str) -> Tensor:
+def _turned(x: Tensor, name: str) -> Tensor | None:
+    """The last two dimensions swapped; None for a number, with a warning."""
+    if x.ndim == 0:
+        spelled = "adjoint()" if name == "adjoint()" else f"Tensor.{name}"
+        instead = (
+            "This function is the identity in these cases."
+            if name == "mT"
+            else "Consider using x.conj()."
+        )
+        warn_once(f"{spelled} is deprecated on 0-D tensors. {instead}")
+        return None
     if x.ndim < 2:
         raise TensorRuntimeError(
             f"tensor.{name} is only supported on matrices or batches of matrices. Got "
@@ -225,37 +236,39 @@ def _matrices(x: Tensor, name: str) -> Tensor:
     return x.transpose(-2, -1)
 
 
+def _conjugated(x: Tensor, name: str) -> Tensor:
+    y = _turned(x, name)
+    if not x.dtype.is_complex:
+        return x if y is None else y
+    found: Tensor = F.conj(x if y is None else y)
+    return found
+
+
 @attribute("mT")
 def mT(x: Tensor) -> Tensor:
-    """The last two dimensions swapped."""
-    return _matrices(x, "mT")
+    """The last two dimensions swapped; a number itself."""
+    y = _turned(x, "mT")
+    return x if y is None else y
 
 
 @attribute("mH")
 def mH(x: Tensor) -> Tensor:
-    """The conjugate of the last two dimensions swapped."""
-    y = _matrices(x, "mH")
-    return F.conj(y) if x.dtype.is_complex else y
+    """The conjugate of the last two dimensions swapped: a lazy view where x is complex."""
+    return _conjugated(x, "mH")
 
 
 @attribute("H")
 def H(x: Tensor) -> Tensor:
-    """The conjugate transpose of a matrix."""
+    """The conjugate transpose of a matrix: a lazy view where x is complex."""
     if x.ndim not in (0, 2):
+        batches = " For batches of matrices, consider using tensor.mH" if x.ndim > 2 else ""
         raise TensorRuntimeError(
-            f"tensor.H is only supported on matrices (2-D tensors). Got {x.ndim}-D tensor."
+            f"tensor.H is only supported on matrices (2-D tensors). Got {x.ndim}-D tensor.{batches}"
         )
-    if x.ndim == 0:
-        return F.conj(x) if x.dtype.is_complex else ops["alias"].function(x)
-    return mH(x)
+    return _conjugated(x, "H")
 
 
 @composite(view="always", out=False, example="adjoint(tensor([[1., 2.]]))")
 def adjoint(input: Tensor) -> Tensor:
-    """The conjugate of the last two dimensions swapped."""
-    if input.ndim < 2:
-        raise TensorRuntimeError(
-            "tensor.adjoint() is only supported on matrices or batches of matrices. Got "
-            f"{input.ndim}-D tensor."
-        )
-    return mH(input)
+    """The conjugate of the last two dimensions swapped: a lazy view where it is complex."""
+    return _conjugated(input, "adjoint()")

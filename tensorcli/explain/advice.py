@@ -88,7 +88,11 @@ class Adviser:
             if a.__class__ is not Tensor and b.__class__ is not Tensor:
                 return apply(a, b)
             if node.__class__ is ast.AugAssign:
-                if a.__class__ is Tensor and b.__class__ is Tensor and a.storage is b.storage:
+                if (
+                    a.__class__ is Tensor
+                    and b.__class__ is Tensor
+                    and a.storage.root is b.storage.root
+                ):
                     self._quietly("overlap", context, node, a, b)
                 if (
                     a.__class__ is Tensor

@@ -190,10 +190,10 @@ class _Lines(Counting):
         if not isinstance(value, Tensor):
             return
         more = {
-            id(t.storage): t.storage.nbytes
+            id(t.storage.root): t.storage.nbytes
             for values in self.open
             for t in values
-            if isinstance(t, Tensor) and id(t.storage) not in self.live
+            if isinstance(t, Tensor) and id(t.storage.root) not in self.live
         }
         self._highest(self.held + sum(more.values()))
 
@@ -225,25 +225,25 @@ def _memories(names: dict[str, Any]) -> Iterator[tuple[int, int]]:
     seen: set[int] = set()
     todo: list[Any] = []
     for _, tensor in named_tensors(names):
-        yield id(tensor.storage), tensor.storage.nbytes
+        yield id(tensor.storage.root), tensor.storage.nbytes
         ag = tensor.ag
         if ag is not None:
             todo.append(ag.node)
             if ag.grad is not None:
-                yield id(ag.grad.storage), ag.grad.storage.nbytes
+                yield id(ag.grad.storage.root), ag.grad.storage.nbytes
     while todo:
         node = todo.pop()
         if node is None or id(node) in seen:
             continue
         if isinstance(node, Tensor):
-            yield id(node.storage), node.storage.nbytes
+            yield id(node.storage.root), node.storage.nbytes
             continue
         seen.add(id(node))
         todo += node.next
         for value in () if node.saved is FREED else node.saved:
             for part in value if isinstance(value, tuple) else (value,):
                 if isinstance(part, Tensor):
-                    yield id(part.storage), part.storage.nbytes
+                    yield id(part.storage.root), part.storage.nbytes
 
 
 def _rows(source: Source, watcher: _Lines) -> Iterator[CheckedLine]:

@@ -132,7 +132,7 @@ def _kept_bytes(tensor: Tensor) -> int:
         for value in node.saved:
             for part in value if isinstance(value, tuple) else (value,):
                 if isinstance(part, Tensor):
-                    memories[id(part.storage)] = part.storage.nbytes
+                    memories[id(part.storage.root)] = part.storage.nbytes
     return sum(memories.values())
 
 

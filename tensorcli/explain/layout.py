@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from engine import lazy
 from engine.tensor import Tensor
 from tensorcli.explain.names import name_of, sharing
 from tensorcli.results import LayoutResult
@@ -36,11 +37,20 @@ def explain(
         first_break=None if layout.contiguous else first_break(layout.shape, layout.strides),
         bytes=layout.numel * size,
         storage_bytes=tensor.storage.nbytes,
+        seen=seen(tensor),
         view_of=view_of(tensor, names),
         shares=tuple(other for other, value in sharing(tensor, names)),
         steps=steps,
         positions=positions(layout.shape, layout.strides, tensor.offset),
     )
+
+
+def seen(tensor: Tensor) -> str | None:
+    """How a lazy view shows what its memory holds; None where it shows it as it is."""
+    if not lazy.is_lazy(tensor):
+        return None
+    changes = {"conjugated": lazy.CONJUGATED, "negated": lazy.NEGATED}
+    return " and ".join(word for word, c in changes.items() if lazy.has(tensor.memory, c))
 
 
 MOST_POSITIONS = 64

@@ -35,9 +35,9 @@ def name_of(tensor: Tensor, names: Mapping[str, object]) -> str | None:
 
 def sharing(tensor: Tensor, names: Mapping[str, object]) -> list[tuple[str, Tensor]]:
     """The other named tensors over the same memory."""
-    storage = tensor.storage
+    storage = tensor.storage.root
     return [
         (name, value)
         for name, value in named_tensors(names)
-        if value is not tensor and value.storage is storage
+        if value is not tensor and value.storage.root is storage
     ]

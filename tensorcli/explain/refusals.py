@@ -13,6 +13,7 @@ from engine import errors as faults
 from engine.tensor import Tensor
 from tensorcli.diagnostics import Label, line_span
 from tensorcli.explain import severed
+from tensorcli.explain.layout import seen
 from tensorcli.explain.names import named_tensors
 from tensorcli.explain.replay import rewritten
 from tensorcli.explain.shapes import OPERATORS, Reason, named, out_of_place, short
@@ -401,6 +402,21 @@ def _scalar(failure: Failure, exc: Any, replay: Replay | None) -> Reason:
     return Reason([note], failure.first(tries))
 
 
+def _unresolved(failure: Failure, exc: Any, replay: Replay | None) -> Reason:
+    if not failure.tensors:
+        return Reason()
+    number, tensor = failure.tensors[0]
+    change = seen(tensor)
+    if change is None:
+        return Reason()
+    note = (
+        f"{named(failure, number)} is a lazy view: the memory is not its own and holds the numbers "
+        f"as they were; they are {change} at each look"
+    )
+    resolve = "resolve_conj" if change == "conjugated" else "resolve_neg"
+    return Reason([note], failure.first([failure.with_parts({number: f"{{}}.{resolve}()"})]))
+
+
 def _detached(failure: Failure, exc: Any, replay: Replay | None) -> Reason:
     if not failure.tensors:
         return Reason()
@@ -462,6 +478,8 @@ REFUSALS = (
     ("Inference tensors cannot be saved", _inference),
     ("inference tensor", _inference),
     ("implicitly created only for scalar", _scalar),
+    ("Can't call numpy() on Tensor that has", _unresolved),
+    ("doesn't work on unresolved conjugated", _unresolved),
     ("Can't call numpy()", _detached),
     ("can require gradients", _not_float),
     ("Mismatch in shape: grad_output", _seed_shape),

@@ -57,7 +57,7 @@ def copy(context: Context, node: Any, written: Any, root: Any) -> Hint:
     """x[mask][0] = 1: written into a copy that nobody has."""
     if not isinstance(written, Tensor) or not isinstance(root, Tensor):
         return None
-    if written.storage is root.storage or written.layout.numel == 0:
+    if written.storage.root is root.storage.root or written.layout.numel == 0:
         return None
     target = _written_to(node)
     if target is None:

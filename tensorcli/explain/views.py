@@ -11,7 +11,7 @@ import ast
 
 from engine import modes
 from engine.tensor import Tensor
-from tensorcli.explain.layout import first_break, row_major, view_of
+from tensorcli.explain.layout import first_break, row_major, seen, view_of
 from tensorcli.explain.merging import blocking, gaps
 from tensorcli.explain.names import sharing
 from tensorcli.explain.stepping import marked
@@ -39,8 +39,8 @@ PURE = frozenset(
     "repeat tile flip roll rot90 index_select gather take masked_select repeat_interleave "
     "view_as reshape_as real imag chunk split unbind hsplit vsplit dsplit tensor_split adjoint "
     "add sub mul div neg abs exp relu cat stack hstack vstack data numpy "
-    "transpose_ positive view_as_real view_as_complex conj resolve_conj atleast_1d atleast_2d "
-    "atleast_3d requires_grad_".split()
+    "transpose_ positive view_as_real view_as_complex conj conj_physical resolve_conj resolve_neg "
+    "atleast_1d atleast_2d atleast_3d requires_grad_".split()
 ) - {"transpose_", "requires_grad_"}
 
 ALWAYS_COPIES = {
@@ -56,6 +56,8 @@ ALWAYS_COPIES = {
     "index_select": "the chosen places need not be evenly apart, as strides are",
     "gather": "the chosen places need not be evenly apart, as strides are",
     "take": "the chosen places need not be evenly apart, as strides are",
+    "resolve_conj": "resolve_conj() writes the conjugates out",
+    "resolve_neg": "resolve_neg() writes the negated numbers out",
     "masked_select": "how many elements a mask takes is not known before",
 }
 
@@ -88,7 +90,9 @@ def explain(
         verdict=verdict,
         view_of=base,
         bytes=size,
-        reason=_reason(verdict, base, shares, copies, _other_names(tensor, text, names)),
+        reason=_reason(
+            verdict, base, shares, copies, _other_names(tensor, text, names), seen(tensor)
+        ),
         steps=steps,
         shares=shares,
     )
@@ -100,6 +104,7 @@ def _reason(
     shares: Sequence[str],
     copies: list[ViewStep],
     other_names: list[str],
+    change: str | None,
 ) -> str:
     if other_names:
         return f"{' and '.join(other_names)} is the same tensor under another name"
@@ -109,12 +114,24 @@ def _reason(
             if base in (None, "a temporary")
             else f"the memory of {base}"
         )
+        if change is not None:
+            return f"it shows {whose} {change}, worked out at each look; nothing was copied"
         return f"it shows {whose}, with strides and an offset of its own; nothing was copied"
     if verdict == "copy" and copies:
         return copies[-1].reason
     if shares:
         return "the memory is its own, and other variables show it too"
     return "the memory is its own"
+
+
+def _lazily(before: Tensor, after: Tensor) -> str:
+    """What a step that only changes how the memory is seen does."""
+    was, now_seen = seen(before), seen(after)
+    if was == now_seen:
+        return ""
+    if now_seen is None:
+        return f"no longer {was}: the memory is shown as it is"
+    return f"{now_seen} at each look; the memory stays as it is"
 
 
 def _began_with(steps: Sequence[ViewStep], shares: Sequence[str]) -> bool:
@@ -354,8 +371,8 @@ def judged(
     """View, copy, same or new, and the reason where it is a copy."""
     if after is before:
         return "same", _reason_same(node, before)
-    if after.storage is before.storage:
-        return "view", ""
+    if after.storage.root is before.storage.root:
+        return "view", _lazily(before, after)
     name = name_of_step(node)
     if isinstance(node, ast.Subscript):
         return "copy", _gathering(node, names)

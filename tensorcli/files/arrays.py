@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine import dtypes, foreign, layout, tensor
+from engine import dtypes, foreign, layout, lazy, tensor
 from engine.registry import functions
 from engine.tensor import Tensor
 
@@ -73,7 +73,7 @@ def array_of(value: object, name: str = "a value") -> tuple[Any, DType]:
     if not isinstance(value, Tensor):
         raise TypeError(f"cannot save {name} of type '{type(value).__name__}' as a tensor")
     check_on_cpu(value)
-    return value.array, value.dtype
+    return (value.array.read() if lazy.is_lazy(value) else value.array), value.dtype
 
 
 def check_on_cpu(value: Tensor) -> None:

@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from engine import device as devices
-from engine import dtypes, tensor
+from engine import dtypes, lazy, tensor
 from engine import layout as layouts
 from engine.device import Device
 from engine.dtypes import DType
@@ -42,6 +42,8 @@ ALIGNMENT = 64
 UNTYPED = (
     dtypes.uint16, dtypes.uint32, dtypes.uint64, dtypes.float8_e4m3fn, dtypes.float8_e5m2,
 )  # fmt: skip
+# PyTorch's names for how a lazy view shows its memory.
+SEEN = (("conj", lazy.CONJUGATED), ("neg", lazy.NEGATED))
 ANY_BYTES = "torch.storage.UntypedStorage"
 
 
@@ -249,10 +251,9 @@ def _layout(dtype: DType, shape: Any, strides: Any) -> layouts.Layout:
 def _rebuilt(arguments: tuple[Any, ...], dtype: DType | None, flags: Any) -> Tensor:
     stored, offset, shape, strides, requires_grad, _hooks = arguments
     made = _shown_tensor(stored, dtype, offset, shape, strides)
-    if type(flags) is dict and flags.get("conj") is True:
-        made = made.conj()
-    if type(flags) is dict and flags.get("neg") is True:
-        made = functions["neg"](made)
+    for name, change in SEEN:
+        if type(flags) is dict and flags.get(name) is True:
+            lazy.show(made, lazy.changed(made, change))
     return _requiring(made, requires_grad)
 
 
@@ -445,7 +446,7 @@ class _Writer:
             return
         if value.device.type != "cpu":
             raise TypeError(f"a tensor on {value.device} cannot be saved: save its .cpu()")
-        memory, stored_as = value.storage, None if dtype in UNTYPED else dtype
+        memory, stored_as = value.storage.root, None if dtype in UNTYPED else dtype
         number = self._number(memory, stored_as)
         written = (
             lambda: _write_storage(pickle, memory, stored_as, number),
@@ -455,11 +456,13 @@ class _Writer:
             requires_grad,
             _hooks(pickle),
         )
+        seen = {name: True for name, change in SEEN if lazy.has(value.memory, change)}
+        flags = (lambda: pickle.write(seen),) if seen else ()
         if stored_as is None:
             function = "torch._utils._rebuild_tensor_v3"
-            pickle.call(function, (*written, lambda: _write_dtype(pickle, dtype)))
+            pickle.call(function, (*written, lambda: _write_dtype(pickle, dtype), *flags))
         else:
-            pickle.call("torch._utils._rebuild_tensor_v2", written)
+            pickle.call("torch._utils._rebuild_tensor_v2", (*written, *flags))
 
     def _number(self, memory: Storage, dtype: DType | None) -> int:
         new = (memory, dtype, len(self.storages))

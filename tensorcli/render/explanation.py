@@ -50,6 +50,8 @@ def layout_lines(result: results.LayoutResult, width: int) -> list[Line]:
         ("contiguous", _contiguity(result)),
         ("memory", _memory(result)),
     ]
+    if result.seen is not None:
+        pairs.append(("seen", f"{result.seen}, worked out at each look"))
     if result.view_of is not None:
         pairs.append(("view of", result.view_of))
     if result.shares:

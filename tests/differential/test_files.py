@@ -159,6 +159,24 @@ def test_parameters_leaves_conjugates_and_meta() -> None:
     assert isinstance(after["parameter"], torch.nn.Parameter)
     assert after["result"].is_leaf
     assert torch.equal(after["conjugate"], theirs["conjugate"])
+    assert after["conjugate"].is_conj()
+    assert after["negative"].is_neg()
+    assert torch.equal(after["negative"], theirs["negative"])
+
+
+def test_a_conjugate_shares_its_memory_in_a_file() -> None:
+    ours("z = torch.tensor([1 + 2j, 3j])\ntorch.save([z, z.conj()], 'x.pt')")
+    plain, seen = torch.load("x.pt")
+    assert seen.is_conj()
+    assert seen._base is None
+    assert plain.data_ptr() == seen.data_ptr()
+    assert torch.equal(seen, plain.conj())
+    torch.save([plain, seen], "y.pt")
+    mine = ours("x = torch.load('y.pt')")["x"]
+    assert [t.is_conj() for t in mine] == [False, True]
+    assert mine[1]._base is None
+    assert mine[0].data_ptr() == mine[1].data_ptr()
+    assert mine[1].tolist() == seen.tolist()
 
 
 def test_mapped_files_of_ours() -> None:
