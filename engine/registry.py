@@ -128,6 +128,7 @@ _method_ops: dict[str, Op] = {}
 _inplace_ops: dict[str, Op] = {}
 _plain_functions: dict[str, Callable[..., Any]] = {}
 _plain_methods: dict[str, Callable[..., Any]] = {}
+call_forms: dict[str, tuple[Any, ...] | Callable[[], tuple[Any, ...]]] = {}
 
 attributes: dict[str, Callable[[Tensor], Any]] = _Lazy("ATTRIBUTES")
 setters: dict[str, Callable[[Tensor, Any], None]] = {}
@@ -148,12 +149,20 @@ def register(op: Op) -> None:
         _inplace_ops[name] = op
 
 
-def function(*names: str) -> Callable[[Any], Any]:
-    """Enter a plain function (no op of its own) under ``torch.`` names."""
+def function(
+    *names: str, forms: tuple[Any, ...] | Callable[[], tuple[Any, ...]] = ()
+) -> Callable[[Any], Any]:
+    """Enter a plain function (no op of its own) under ``torch.`` names.
+
+    ``forms`` are its call forms where its own parameters do not tell them, or what gives them:
+    texts as PyTorch's complaints spell signatures, or parameters to bind.
+    """
 
     def enter(body: Callable[..., Any]) -> Callable[..., Any]:
         for name in names:
             _plain_functions[name] = body
+            if forms:
+                call_forms[name] = forms
         return body
 
     return enter

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import engine.ops
 from engine import registry
-from engine.kinds.record import parameters
+from engine.kinds.record import parameters, spoken_name
+from engine.overloads import texts_of
 from engine.signature import REQUIRED
+from engine.written_forms import names_in
 from tensorcli.examples import EXAMPLES
 from tensorcli.language import names, tables  # noqa: F401 - tables fills the one of names
 from tensorcli.tiers import tier_of
@@ -28,11 +30,15 @@ VIEWS = {
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What there is to say about one operation. `saves` is None where it has no derivative."""
+    """What there is to say about one operation. `saves` is None where it has no derivative.
+
+    `forms` are its call forms where it has several, in PyTorch's words.
+    """
 
     name: str
     spellings: tuple[str, ...]
     signature: str
+    forms: tuple[str, ...]
     doc: str
     example: str
     family: str
@@ -112,6 +118,7 @@ def of_op(op: registry.Op) -> Entry:
             *(f"Tensor.{name}" for name in (*op.methods, *op.inplace)),
         ),
         signature=f"{name}({_parameter_text(parameters(op))})",
+        forms=_several(_forms(op.name) or texts_of(spoken_name(op))),
         doc=_dedented(op.doc),
         example=_as_program(op.example) or EXAMPLES.get(op.name, ""),
         family=op.family,
@@ -123,10 +130,12 @@ def of_op(op: registry.Op) -> Entry:
 
 def _of_function(name: str, function: Any) -> Entry:
     function = getattr(function, "__wrapped__", function)
+    forms = _forms(name) or texts_of(name)
     return Entry(
         name=name,
         spellings=(f"torch.{name}",),
-        signature=name + _bare_signature(function),
+        signature=name + (_form_text(forms[0]) if forms else _bare_signature(function)),
+        forms=_several(forms),
         doc=_dedented(function.__doc__ or ""),
         example=EXAMPLES.get(name, ""),
         family="functions",
@@ -134,6 +143,20 @@ def _of_function(name: str, function: Any) -> Entry:
         saves=None,
         data_dependent=False,
     )
+
+
+def _forms(name: str) -> tuple[Any, ...]:
+    """The call forms that the definition of a name gives."""
+    forms = registry.call_forms.get(name, ())
+    return forms() if callable(forms) else forms
+
+
+def _several(forms: tuple[Any, ...]) -> tuple[str, ...]:
+    return forms if len(forms) > 1 else ()
+
+
+def _form_text(form: Any) -> str:
+    return f"({names_in(form) if isinstance(form, str) else _parameter_text(form)})"
 
 
 def _bare_signature(function: Any) -> str:

@@ -44,6 +44,7 @@ LAYERS = [
     "engine.levels",
     "engine.autocasting",
     "engine.signature",
+    "engine.written_forms",
     "engine.plain_calls",
     "engine.registry",
     "engine.overload_texts",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from engine.registry import Op, register
+from engine.registry import Op, call_forms, register
 from engine.signature import parameters_of
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ def make_op(
     samples: Any = None,
     errors: Any = None,
     spaces: tuple[str, ...] | None = None,
+    forms: tuple[str, ...] = (),
 ) -> Op:
     """Build and register the record of ``body``.
 
@@ -45,6 +46,7 @@ def make_op(
     of all ops. ``domain`` says where those tests draw numbers for derivatives from: an interval for
     all elements, "hermitian", "lower" or "upper" for matrices of which the op looks at a part, or
     a table of these by parameter; by default the numbers are the samples' own, moved a little.
+    ``forms`` are the texts of the call forms where the body's parameters are not what callers see.
     """
     op = Op()
     op.name = name or body.__name__
@@ -74,6 +76,8 @@ def make_op(
     op.example = example
     op.doc = body.__doc__ or ""
     op.parameters = None
+    if forms:
+        call_forms[op.name] = forms
     register(op)
     return op
 

@@ -62,7 +62,12 @@ def _choose(condition: Any, input: Any, other: Any, out: Any) -> Any:
     return ops["_where"].function(condition, input, other, **({} if out is None else {"out": out}))
 
 
-@composite(method=False, out=False, example="where(tensor([True, False]), tensor([1., 2.]), 0.)")
+@composite(
+    method=False,
+    out=False,
+    forms=_WHERE,
+    example="where(tensor([True, False]), tensor([1., 2.]), 0.)",
+)
 def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
     """``input`` where ``condition`` holds, else ``other``; broadcast and promoted.
 

@@ -9,7 +9,7 @@ from engine.errors import DimError, DtypeError, TensorRuntimeError, TensorValueE
 from engine.kinds import composite, kernel, made
 from engine.kinds.functional import functional
 from engine.kinds.recomputed import array_of, differentiated
-from engine.kinds.record import twin
+from engine.kinds.record import parameters, twin
 from engine.kinds.reduction import check_takes
 from engine.registry import F, function, ops
 
@@ -199,7 +199,7 @@ def rrelu_(
     return _rrelu(input, lower, upper, training, generator, True)
 
 
-@function("nn.functional.rrelu_")
+@function("nn.functional.rrelu_", forms=lambda: (parameters(ops["rrelu_"]),))
 def _rrelu_twin(*args: Any, **kwargs: Any) -> Any:
     """rrelu that changes its input."""
     return ops["rrelu_"].function(*args, **kwargs)

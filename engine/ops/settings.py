@@ -180,6 +180,11 @@ def cuda_manual_seed(seed: int) -> None:
     """Nothing: there is no generator of a cuda device."""
 
 
-@function("cuda.synchronize", "cuda.empty_cache", "cpu.synchronize")
-def synchronize(*args: Any) -> None:
+@function("cuda.synchronize", "cpu.synchronize")
+def synchronize(device: Any = None) -> None:
     """Nothing: every result is there when its call returns."""
+
+
+@function("cuda.empty_cache")
+def empty_cache() -> None:
+    """Nothing: no memory is kept for later."""

@@ -39,6 +39,8 @@ def page(entry: Entry, width: int, example: Sequence[str] = ()) -> list[Line]:
     listed: list[Line] = [[(entry.signature, "strong")]]
     listed += _paragraphs(entry.doc, width)
     listed.append([])
+    for form in entry.forms:
+        listed += _wrapped("" if form is not entry.forms[0] else "call forms", form, width)
     facts = [("also", ", ".join(entry.spellings)), ("memory", entry.view)]
     facts.append(("tier", _TIERS[entry.tier]))
     if entry.saves is not None:
