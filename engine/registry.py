@@ -23,12 +23,13 @@ class Op:
     ``build`` makes the callable, ``build_inplace`` its in-place twin. ``view`` is "no",
     "always" or "sometimes". ``variant`` gives the node's name from the values of a call, for ops
     that PyTorch has several derivatives of. ``saves`` maps an input to what its derivative keeps.
+    ``forms`` are the texts of its call forms where its parameters do not tell them.
     """
 
     __slots__ = (
         "body", "build", "build_inplace", "call", "data_dependent", "derivatives", "doc",
-        "domain", "errors", "example", "family", "inplace", "kind", "methods", "name", "names",
-        "node_name", "parameters", "samples", "spoken", "variant", "view",
+        "domain", "errors", "example", "family", "forms", "inplace", "kind", "methods", "name",
+        "names", "node_name", "parameters", "samples", "spoken", "variant", "view",
     )  # fmt: skip
 
     name: str
@@ -51,6 +52,7 @@ class Op:
     domain: Any
     samples: Any
     errors: Any
+    forms: tuple[str, ...]
     doc: str
     example: str
 
@@ -131,7 +133,16 @@ _plain_methods: dict[str, Callable[..., Any]] = {}
 call_forms: dict[str, tuple[Any, ...] | Callable[[], tuple[Any, ...]]] = {}
 
 attributes: dict[str, Callable[[Tensor], Any]] = _Lazy("ATTRIBUTES")
-setters: dict[str, Callable[[Tensor, Any], None]] = {}
+
+
+class _Setters(dict[str, Any]):
+    """Name → setter of an attribute, known once the attribute is."""
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return dict.get(self, name, default) if name in attributes else default
+
+
+setters: dict[str, Callable[[Tensor, Any], None]] = _Setters()
 
 
 def register(op: Op) -> None:
@@ -336,7 +347,6 @@ def _first_get(name: str) -> Any:
 
 def setter_of(name: str) -> Callable[[Tensor, Any], None]:
     """How an attribute of that name is set. Raises AttributeError where it cannot be."""
-    attributes[name]
     found = setters.get(name)
     if found is None:
         raise AttributeError(f"attribute '{name}' of 'torch._C.TensorBase' objects is not writable")

@@ -75,6 +75,7 @@ LAYERS = [
     "tensorcli.session",
     "tensorcli.tiers",
     "tensorcli.examples",
+    "tensorcli.observing",
     "tensorcli.reference",
     "tensorcli.commands",
     "tensorcli.render",

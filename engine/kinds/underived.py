@@ -40,19 +40,35 @@ def unlisted(name: str) -> Any:
     return refuse
 
 
+def refusing(name: str) -> Gradient:
+    """How a node of an operation without a derivative goes backward: not at all."""
+    found = _gradients.get(name)
+    if found is None:
+        refuse = underived(name)
+        found = _gradients[name] = Gradient(NODE, lambda node, g: refuse(g))
+    return found
+
+
 def record_underived(name: str, inputs: Sequence[Tensor | None], results: Sequence[Tensor]) -> None:
     """Make ``results`` those of an operation without a derivative, where an input is recorded."""
     if not state.grad or not any(t is not None and tape.requires_grad(t) for t in inputs):
         return
-    gradient = _gradients.get(name)
-    if gradient is None:
-        refuse = underived(name)
-        gradient = _gradients[name] = Gradient(NODE, lambda node, g: refuse(g))
-    node = make_node(gradient, results[0], inputs)
+    node = make_node(refusing(name), results[0], inputs)
     if len(results) > 1:
         node.outputs = [(t.kind, t.layout) for t in results]
     for nr, y in enumerate(results):
         tape.attach(y, node, nr)
+
+
+def refuse_recorded(function: str, **tensors: Tensor | None) -> None:
+    """Refuse arguments that PyTorch's table of derivatives does not have, where they require grad:
+    ``function`` is the name there."""
+    for name, t in tensors.items():
+        if t is not None and state.grad and tape.requires_grad(t):
+            raise AutogradError(
+                f"The function '{function}' is not differentiable with respect to argument "
+                f"'{name}'. This input cannot have requires_grad True."
+            )
 
 
 _gradients: dict[str, Gradient] = {}

@@ -155,7 +155,7 @@ def _remainder_node(input: Any, other: Any) -> str:
 
 def _remainder_slope(g: Tensor, input: Any, other: Tensor) -> Tensor:
     if not isinstance(input, Tensor):
-        return underived("remainder")(g)  # type: ignore[no-any-return]  # it raises
+        return underived("remainder")(g)
     return -g * F.div(input, other, rounding_mode="floor")
 
 

@@ -186,6 +186,7 @@ def _resized(x: Tensor, layout: Layout) -> Tensor:
         raise TensorRuntimeError("cannot resize variables that require grad")
     if x.layout.shape == layout.shape:
         return x
+    tape.bump(x)
     if (x.offset + layout.span) * x.dtype.itemsize > x.storage.nbytes:
         grown = allocate(x.kind, layout)
         if grown is not None:

@@ -149,6 +149,7 @@ def _rrelu_slope(g: Tensor, input: Tensor, noise: Tensor) -> Tensor:
     inplace=True,
     named_inplace=False,
     **_INTERNAL,
+    inplace_number=1,
 )
 def _rrelu_with_noise(input: Tensor, noise: Tensor) -> Made:
     """Each element times its slope."""

@@ -540,7 +540,12 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Made:
     )
 
 
-@kernel(method=False, example="binomial(tensor([10.]), tensor([0.5]))")
+@kernel(
+    vjp=dict.fromkeys(("count", "prob"), underived("binomial")),
+    method=False,
+    node=NODE,
+    example="binomial(tensor([10.]), tensor([0.5]))",
+)
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Made:
     """How many of ``count`` trials of probability ``prob`` succeed."""
     for t, name in ((count, "count"), (prob, "prob")):

@@ -141,9 +141,9 @@ def spectrum(
     else:
         half = True if onesided is None else onesided
         y = ops["fft_r2c"].function(x, (2,), int(normalized), half)
-    y = y.transpose(1, 2)
+    y.transpose_(1, 2)
     if single:
-        y = y.squeeze_(0)
+        y.squeeze_(0)
     return y if return_complex else F.view_as_real(y)
 
 

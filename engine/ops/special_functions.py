@@ -8,6 +8,7 @@ from engine.dtypes import DType
 from engine.errors import DtypeNotImplementedError, TensorRuntimeError
 from engine.kinds import INT_TO_FLOAT, composite, kernel, made, pointwise, smooth, working
 from engine.kinds.record import twin
+from engine.kinds.twins import by_number
 from engine.kinds.underived import unlisted
 from engine.registry import F, method, ops
 from engine.storage import ask
@@ -205,6 +206,7 @@ def _check_order(n: int) -> None:
     named_inplace=False,
     node="PolygammaBackward0",
     example="polygamma(1, tensor([1., 2.]))",
+    inplace_number=1,
 )
 def polygamma_of(input: Tensor, n: int) -> Tensor:
     """The n-th derivative of digamma."""
@@ -320,7 +322,8 @@ def i1e(input: Tensor) -> Tensor:
 @composite(method=False, name="special.ndtr", example="special.ndtr(tensor([0., 1.]))")
 def ndtr(input: Tensor) -> Tensor:
     """The area under the standard normal curve up to x."""
-    return ((input * 0.5**0.5).erf() + 1) * 0.5
+    spread = by_number(by_number(input * 0.5**0.5).erf() + 1)
+    return by_number(spread * 0.5)
 
 
 @_special(

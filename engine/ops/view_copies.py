@@ -64,6 +64,8 @@ _FORMS: dict[str, tuple[str, ...]] = {
 
 
 _NODES = {"narrow": "NarrowCopyBackward0"}
+# PyTorch derives these for real numbers only.
+_REAL = ("select", "slice", "view_as_complex")
 # How complaints about the number of destinations call the operation.
 _OUT_NAMES = {
     "split": "split_copy_Tensor_out()",
@@ -104,6 +106,11 @@ def _store(out: Tensor, copy: Tensor, name: str) -> None:
 def _copied(x: Tensor, view: str, *args: Any) -> Any:
     """Copies of what the view gives; one node stands for both steps."""
     viewed = _of(view)(x, *args)
+    if view in _REAL and viewed.dtype.is_complex and state.grad and tape.requires_grad(x):
+        raise TensorRuntimeError(
+            f"{view}_copy does not support automatic differentiation for outputs with complex "
+            "dtype."
+        )
     parts = viewed if viewed.__class__ is tuple else (viewed,)
     copies = tuple([p.detach().clone(memory_format=contiguous_format) for p in parts])
     if view == "detach":
