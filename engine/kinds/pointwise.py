@@ -222,7 +222,7 @@ def _unary(rule: Rule) -> Any:
         values = bind(name, ps, args, kwargs)
         other = taken_over(rule, values)
         y = apply(values[0]) if other is None else other[0].function(*other[1])
-        return y if out is None else store_out(out, y, name)
+        return y if out is None else store_out(out, y, name, values)
 
     return call
 
@@ -311,7 +311,7 @@ def _binary(rule: Rule) -> Any:
         y = apply(*values[:2]) if other is None else other[0].function(*other[1])
         if y is NotImplemented:
             y = apply(*_as_tensors(rule, values))
-        return y if out is None else store_out(out, y, name)
+        return y if out is None else store_out(out, y, name, values)
 
     call.apply = apply  # type: ignore[attr-defined]  # what Python's operators call
     return call
@@ -327,7 +327,7 @@ def _general(rule: Rule) -> Any:
         out = kwargs.pop("out", None)
         values = bind(name, ps, args, kwargs)
         y = compute(values)
-        return y if out is None else store_out(out, y, name)
+        return y if out is None else store_out(out, y, name, values)
 
     def compute(values: list[Any]) -> Tensor:
         other = taken_over(rule, values)

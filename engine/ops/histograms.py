@@ -172,8 +172,8 @@ def _check_edges(rows: Tensor, edges: list[Tensor]) -> None:
         if e.dtype is not rows.dtype:
             raise TensorRuntimeError(
                 "torch.histogramdd: input tensor and bins tensors should have the same dtype, but "
-                f"got input with dtype {rows.dtype.cpp} and bins for dimension {d} with dtype "
-                f"{e.dtype.cpp}"
+                f"got input with dtype {rows.dtype.c_type} and bins for dimension {d} with dtype "
+                f"{e.dtype.c_type}"
             )
         if e.ndim != 1:
             raise TensorRuntimeError(

@@ -177,8 +177,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Made:
 def _filled(input: Tensor, mask: Tensor, value: Any) -> Made:
     if not mask.dtype.is_bool:
         raise TensorRuntimeError(
-            "masked_fill_ only supports boolean masks, but got mask with dtype "
-            f"{mask.dtype.cpp if mask.dtype.name != 'int64' else 'long int'}"
+            f"masked_fill_ only supports boolean masks, but got mask with dtype {mask.dtype.c_type}"
         )
     shape = layouts.broadcast_shapes(mask.layout.shape, input.layout.shape)
     if shape == input.layout.shape:

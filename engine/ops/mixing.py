@@ -84,8 +84,8 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
             )
     if not input1.dtype is input2.dtype is weight.dtype:
         raise DtypeError(
-            f"All tensors must have the same dtype, got input1: {input1.dtype.cpp}, input2: "
-            f"{input2.dtype.cpp}, weight: {weight.dtype.cpp}"
+            f"All tensors must have the same dtype, got input1: {input1.dtype.c_type}, input2: "
+            f"{input2.dtype.c_type}, weight: {weight.dtype.c_type}"
         )
     a = input1.reshape((-1, one[-1]))
     b = input2.reshape((-1, two[-1]))

@@ -527,7 +527,13 @@ def normal(*args: Any, **kwargs: Any) -> Tensor:
     return drawn
 
 
-@kernel(vjp=_zeros, method=False, node="PoissonBackward0", example="poisson(tensor([2., 9.]))")
+@kernel(
+    vjp=_zeros,
+    method=False,
+    out=False,
+    node="PoissonBackward0",
+    example="poisson(tensor([2., 9.]))",
+)
 def poisson(input: Tensor, generator: Generator | None = None) -> Made:
     """Poisson numbers of the rates that the elements give."""
     layout = layouts.contiguous(input.layout.shape)
@@ -543,6 +549,7 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Made:
 @kernel(
     vjp=dict.fromkeys(("count", "prob"), underived("binomial")),
     method=False,
+    out=False,
     node=NODE,
     example="binomial(tensor([10.]), tensor([0.5]))",
 )

@@ -301,10 +301,9 @@ def _wrong_options(wanted: DType, given: DType) -> str:
         "device=cpu, layout=Strided, requires_grad=false (default), pinned_memory=false "
         "(default), memory_format=(nullopt))"
     )
-    spelled = {"int64": "long int"}
     return (
-        f"expected TensorOptions(dtype={spelled.get(wanted.name, wanted.cpp)}, {shared} (got "
-        f"TensorOptions(dtype={spelled.get(given.name, given.cpp)}, {shared})"
+        f"expected TensorOptions(dtype={wanted.c_type}, {shared} (got "
+        f"TensorOptions(dtype={given.c_type}, {shared})"
     )
 
 

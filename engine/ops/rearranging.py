@@ -233,7 +233,7 @@ def _masked(input: Tensor, diagonal: int, name: str) -> Made:
 
 
 @kernel(
-    same_out="Expected out tensor to have dtype {y.cpp}, but got {out.cpp} instead",
+    same_out="Expected out tensor to have dtype {y.c_type}, but got {out.c_type} instead",
     vjp=_triangle("tril"),
     inplace=True,
     example="tril(tensor([[1., 2.], [3., 4.]]))",
@@ -244,7 +244,7 @@ def tril(input: Tensor, diagonal: int = 0) -> Made:
 
 
 @kernel(
-    same_out="Expected out tensor to have dtype {y.cpp}, but got {out.cpp} instead",
+    same_out="Expected out tensor to have dtype {y.c_type}, but got {out.c_type} instead",
     vjp=_triangle("triu"),
     inplace=True,
     example="triu(tensor([[1., 2.], [3., 4.]]))",

@@ -63,7 +63,7 @@ def _multiply(xp: Any, array: Any, keys: Any, values: Any) -> None:
 
 
 @kernel(
-    same_out="Expected out tensor to have dtype {y.cpp}, but got {out.cpp} instead",
+    same_out="Expected out tensor to have dtype {y.c_type}, but got {out.c_type} instead",
     vjp={
         "input": lambda g, dim, index: g.scatter(dim, index, 0),
         "src": lambda g, dim, index, src_shape: indices.check_whole(
@@ -81,7 +81,7 @@ def _scatter_source(input: Tensor, dim: Dim, index: Tensor, src: Tensor) -> Made
 
 
 @kernel(
-    same_out="Expected out tensor to have dtype {y.cpp}, but got {out.cpp} instead",
+    same_out="Expected out tensor to have dtype {y.c_type}, but got {out.c_type} instead",
     vjp={"input": lambda g, dim, index: g.scatter(dim, index, 0)},
     inplace=True,
     function=False,
@@ -166,7 +166,7 @@ def scatter_(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
 
 @kernel(
-    same_out="Expected out tensor to have dtype {y.cpp}, but got {out.cpp} instead",
+    same_out="Expected out tensor to have dtype {y.c_type}, but got {out.c_type} instead",
     vjp={
         "input": lambda g: g,
         "src": lambda g, dim, index, src_shape: indices.check_whole(

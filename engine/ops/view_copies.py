@@ -98,7 +98,8 @@ def _one_node(x: Tensor, viewed: Any, parts: tuple[Tensor, ...], name: str | Non
 def _store(out: Tensor, copy: Tensor, name: str) -> None:
     if isinstance(out, Tensor) and out.dtype is not copy.dtype:
         raise TensorRuntimeError(
-            f"Expected out tensor to have dtype {copy.dtype.cpp}, but got {out.dtype.cpp} instead"
+            f"Expected out tensor to have dtype {copy.dtype.c_type}, but got "
+            f"{out.dtype.c_type} instead"
         )
     store_out(out, copy, name)
 
