@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from engine.autocasting import guarded
-from engine.plain_calls import complaining
+from engine.plain_calls import complaining, gathering
 from engine.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -248,7 +248,7 @@ def _known_function(name: str) -> Any:
         return complaining(name, _plain_functions[name])
     op = _function_ops.get(name)
     if op is not None:
-        return op.function
+        return gathering(name, op.function)
     op = _inplace_ops.get(name)
     if op is not None and name in _INPLACE_FUNCTIONS:
         return methods[name]
@@ -323,6 +323,7 @@ class Functions:
 
     def __getattr__(self, name: str) -> Any:
         call = functions[name] if name in functions else functions[f"nn.functional.{name}"]
+        call = getattr(call, "spreading", call)
         setattr(self, name, call)
         return call
 

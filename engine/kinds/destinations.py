@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from engine.errors import DtypeError
+from engine.dtypes import can_cast
+from engine.errors import DtypeError, TensorTypeError
 
 if TYPE_CHECKING:
     from engine.dtypes import DType
@@ -19,7 +20,7 @@ _SENTENCES = {
         "aminmax avg_pool2d avg_pool3d cross frobenius_norm index_add index_copy index_reduce "
         "inverse isin linalg_cholesky linalg_cholesky_ex linalg_cross linalg_det linalg_eigh "
         "linalg_eigvalsh linalg_inv linalg_inv_ex linalg_ldl_factor linalg_ldl_factor_ex "
-        "linalg_ldl_solve linalg_lu linalg_lu_factor linalg_lu_factor_ex linalg_lu_solve "
+        "linalg_ldl_solve linalg_lu linalg_matrix_power matrix_power linalg_lu_factor linalg_lu_factor_ex linalg_lu_solve "
         "linalg_qr linalg_slogdet linalg_solve linalg_solve_ex linalg_svd linalg_svdvals "
         "linalg_vector_norm linear log_softmax lu_solve lu_unpack max min msort norm qr renorm "
         "slice_scatter slogdet softmax sort svd take_along_dim topk triangular_solve tril triu"
@@ -67,15 +68,57 @@ _SENTENCES = {
     "nan_to_num: dtype of out: {out.title} should be same as input: {y.title}": "nan_to_num",
     "isneginf does not support non-boolean outputs.": "isneginf",
     "isposinf does not support non-boolean outputs.": "isposinf",
+    "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or "
+    "Long(int64) depending on whether out_int32 flag is True, but we got output tensor's dtype "
+    "{out.title} and out_int32 flag is {short}": "bucketize searchsorted",
     "signbit does not support non-boolean outputs.": "signbit",
     "torch.ormqr: Expected input and result to have the same dtype, but input has dtype{y.title} "
     "and result has dtype {out.title}": "ormqr",
 }
+_CASTABLE = (
+    "{where}: Expected {what} to be safely castable from {y.title} dtype, but got {what} with "
+    "dtype {out.title}"
+)
+
+
+def _castable(where: str, what: str = "result") -> str:
+    return _CASTABLE.replace("{where}", where).replace("{what}", what)
+
+
+# What they say of a destination that does not take the result; others have one sentence for all.
+_UNFIT = {
+    _castable("cholesky"): "cholesky",
+    _castable("cholesky_inverse"): "cholesky_inverse",
+    _castable("cholesky_solve"): "cholesky_solve",
+    _castable("linalg.cond"): "linalg_cond",
+    _castable("linalg.pinv"): "linalg_pinv",
+    _castable("matrix_power"): "linalg_matrix_power matrix_power",
+    _castable("tensorinv"): "linalg_tensorinv",
+    _castable("tensorsolve"): "linalg_tensorsolve",
+    _castable("torch.geqrf", "a"): "geqrf",
+    _castable("torch.linalg.eig", "eigenvalues"): "linalg_eig",
+    _castable("torch.linalg.eig", "eigenvectors"): "linalg_eig.1",
+    _castable("torch.linalg.eigvals", "eigenvalues"): "linalg_eigvals",
+    _castable("torch.linalg.householder_product"): "linalg_householder_product orgqr",
+    _castable("torch.linalg.matrix_rank"): "linalg_matrix_rank",
+    "hfft expects a floating point output tensor, but got {out.title}": "fft_hfft",
+    "irfft expects a floating point output tensor, but got {out.title}": "fft_irfft",
+    "irfftn expects a floating point output tensor, but got {out.title}": "fft_irfft2 fft_irfftn",
+    "logsumexp(): Expected floating point type for result tensor, but got: {out.title}": (
+        "logsumexp special_logsumexp"
+    ),
+    "torch.cat(): input types can't be cast to the desired output type {out.title}": (
+        "cat column_stack dstack hstack stack vstack"
+    ),
+}
+_UNFIT_BY_NAME = {name: sentence for sentence, names in _UNFIT.items() for name in names.split()}
 _BY_NAME = {name: sentence for sentence, names in _SENTENCES.items() for name in names.split()}
 # Where a destination of complex numbers will do, whatever their width.
 _COMPLEX = "complex output tensor"
 
 # Element-wise operations that take no ``out=`` in PyTorch.
+# Where a destination may not even be an operand itself.
+APART = frozenset(("kthvalue",))
 WITHOUT = frozenset("celu isclose isfinite isinf isnan isreal relu selu".split())
 
 
@@ -86,6 +129,11 @@ def check_dtype(name: str, y: DType, out: DType, nr: int = 0) -> None:
     """
     if out is y:
         return
+    if not can_cast(y, out):
+        unfit = _UNFIT_BY_NAME.get(f"{name}.{nr}") or _UNFIT_BY_NAME.get(name)
+        if unfit is not None:
+            kind = TensorTypeError if "input types" in unfit else DtypeError
+            raise kind(unfit.format(y=y, out=out))
     sentence = _BY_NAME.get(f"{name}.{nr}") or _BY_NAME.get(name)
     if sentence is not None and not (_COMPLEX in sentence and out.is_complex):
-        raise DtypeError(sentence.format(y=y, out=out))
+        raise DtypeError(sentence.format(y=y, out=out, short=y.name == "int32"))

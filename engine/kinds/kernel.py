@@ -198,7 +198,7 @@ def _build(
         if out is not None:
             if same_out and isinstance(out, Tensor):
                 _check_out(out, y, values, same_out)
-            y = store_parts(out, y, name)
+            y = store_parts(out, y, name, tensors_among(values))
         return returns(y) if returns is not None else y
 
     return call
@@ -237,7 +237,7 @@ def store_parts(out: Any, y: Any, name: str, operands: Sequence[Any] = ()) -> An
     if len(out) != len(y):
         raise TensorTypeError(f"expected tuple of {len(y)} elements but got {len(out)}")
     pairs = zip(out, y, strict=True)
-    return tuple([store_out(o, part, name, (), nr) for nr, (o, part) in enumerate(pairs)])
+    return tuple([store_out(o, part, name, operands, nr) for nr, (o, part) in enumerate(pairs)])
 
 
 def _build_inplace(op: Op, overlapping: bool) -> Any:

@@ -267,7 +267,8 @@ def store_out(
         )
     for operand in operands:
         if isinstance(operand, Tensor):
-            check_partial_overlap(out, operand)
+            check = check_apart if name in destinations.APART else check_partial_overlap
+            check(out, operand)
     destinations.check_dtype(name, y.kind.dtype, out.kind.dtype, nr)
     if not can_cast(y.kind.dtype, out.kind.dtype):
         check_castable(y.kind, out.kind)

@@ -56,13 +56,14 @@ def _roll_gradient(g: Tensor, shifts: tuple[int, ...], dims: tuple[int, ...]) ->
 
 
 @kernel(vjp=_roll_gradient, out=False, example="roll(arange(5), 2)")
-def roll(input: Tensor, shifts: Dims, dims: Dims = ()) -> Made:
+def roll(input: Tensor, shifts: Dims, dims: Dims | None = ()) -> Made:
     """The elements moved on by ``shifts``, what falls off coming back at the other end.
 
     Without ``dims`` the flattened elements are moved.
     """
     if not shifts:
         raise TensorRuntimeError("`shifts` required")
+    dims = dims or ()
     if not (len(dims) == 0 and len(shifts) == 1) and len(shifts) != len(dims):
         raise TensorRuntimeError(
             f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}"
