@@ -20,10 +20,11 @@ _SENTENCES = {
         "aminmax avg_pool2d avg_pool3d cross frobenius_norm index_add index_copy index_reduce "
         "inverse isin linalg_cholesky linalg_cholesky_ex linalg_cross linalg_det linalg_eigh "
         "linalg_eigvalsh linalg_inv linalg_inv_ex linalg_ldl_factor linalg_ldl_factor_ex "
-        "linalg_ldl_solve linalg_lu linalg_matrix_power matrix_power linalg_lu_factor linalg_lu_factor_ex linalg_lu_solve "
-        "linalg_qr linalg_slogdet linalg_solve linalg_solve_ex linalg_svd linalg_svdvals "
-        "linalg_vector_norm linear log_softmax lu_solve lu_unpack max min msort norm qr renorm "
-        "slice_scatter slogdet softmax sort svd take_along_dim topk triangular_solve tril triu"
+        "linalg_ldl_solve linalg_lu linalg_lu_factor linalg_lu_factor_ex linalg_lu_solve "
+        "linalg_matrix_power linalg_qr linalg_slogdet linalg_solve linalg_solve_ex linalg_svd "
+        "linalg_svdvals linalg_vector_norm linear log_softmax lu_solve lu_unpack matrix_power "
+        "max min msort norm qr renorm slice_scatter slogdet softmax sort svd take_along_dim "
+        "topk triangular_solve tril triu"
     ),
     "Found dtype {out.title} but expected {y.title}": (
         "abs bitwise_not ceil clamp clamp_max clamp_min conj_physical floor frac gelu hardshrink "

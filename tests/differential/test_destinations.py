@@ -138,9 +138,9 @@ ARGUMENTS = [
     "torch.broadcast_to(v, 3)", "torch.rand(size=3)", "torch.zeros(size=3)", "v.new_ones(size=3)",
     "torch.zeros(3)", "torch.ones(2, 3)", "torch.roll(v, 1, dims=None)",
     "torch.mean(x, 0, axis=0)", "torch.cumsum(v, 0, axis=0)", "torch.sum(x, axis=0)",
-    "torch.argmax(x, 1, axis=0)", 
+    "torch.argmax(x, 1, axis=0)",
     "torch.linalg.eigh(A=x)", "torch.linalg.eigh(input=x)", "torch.linalg.eig(None)",
-    "torch.linalg.eigvals(v)", 
+    "torch.linalg.eigvals(v)",
     "torch.linalg.solve_triangular(input=x, B=x, upper=True)", "F.dropout(v, True)",
 ]  # fmt: skip
 
