@@ -14,6 +14,15 @@ if TYPE_CHECKING:
 BOOL, INT, FLOAT, COMPLEX = range(4)
 
 
+_C_TYPES = {
+    "int16": "short int",
+    "int64": "long int",
+    "uint16": "short unsigned int",
+    "uint32": "unsigned int",
+    "uint64": "long unsigned int",
+}
+
+
 class DType:
     """One element type. ``category`` orders bool < integer < float < complex.
 
@@ -45,6 +54,11 @@ class DType:
 
             found = self._np = np.dtype(getattr(ml_dtypes, found))
         return found
+
+    @property
+    def c_type(self) -> str:
+        """The name of the C++ type behind it, as messages about tensors' memory spell it."""
+        return _C_TYPES.get(self.name, self.cpp)
 
     @property
     def is_floating_point(self) -> bool:

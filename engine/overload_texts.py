@@ -364,6 +364,16 @@ _LISTED: tuple[tuple[str, tuple[str, ...]], ...] = (
         ),
     ),
     (
+        "where",
+        (
+            "(Tensor condition)",
+            "(Tensor condition, Tensor input, Tensor other, *, Tensor out = None)",
+            "(Tensor condition, Number self, Tensor other)",
+            "(Tensor condition, Tensor input, Number other)",
+            "(Tensor condition, Number self, Number other)",
+        ),
+    ),
+    (
         "xlogy",
         (
             "(Tensor input, Tensor other, *, Tensor out = None)",

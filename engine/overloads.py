@@ -25,6 +25,14 @@ def no_overload(
     return error
 
 
+def texts_of(name: str) -> tuple[str, ...]:
+    """The signatures of an operation that has several, none for one that has not."""
+    # Imported when a call has failed: no process that runs well pays for these texts.
+    from engine.overload_texts import SIGNATURES
+
+    return SIGNATURES.get(name) or SIGNATURES.get(name.removesuffix("_"), ())
+
+
 def _listing(
     name: str, args: tuple[Any, ...], kwargs: dict[str, Any], overloads: tuple[str, ...]
 ) -> str:
@@ -130,13 +138,9 @@ def reworded(
     overloads: tuple[str, ...] = (),
 ) -> ArgumentError:
     """A complaint about one signature, as it reads where there are several."""
+    overloads = overloads or texts_of(name)
     if not overloads:
-        # Imported when a call has failed: no process that runs well pays for these texts.
-        from engine.overload_texts import SIGNATURES
-
-        overloads = SIGNATURES.get(name) or SIGNATURES.get(name.removesuffix("_"), ())
-        if not overloads:
-            return error
+        return error
     alone = _of_method(overloads)
     only = len(alone) == 1 < len(overloads) and "Number beta" not in alone[0]
     plain = str(error)

@@ -54,6 +54,42 @@ def complaining(name: str, body: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+# Functions of a tensor and sizes or dimensions: only their methods take these one by one.
+_GATHERED = {
+    "broadcast_to": "size",
+    "flip": "dims",
+    "permute": "dims",
+    "reshape": "shape",
+    "tile": "dims",
+}
+
+
+def gathering(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+    """``call``, or one that refuses integers where the function wants a tuple of them.
+
+    The engine itself calls what is behind it, under ``spreading``.
+    """
+    parameter = _GATHERED.get(name)
+    if parameter is None:
+        return call
+
+    def gathered(*args: Any, **kwargs: Any) -> Any:
+        if len(args) > 1:
+            if len(args) > 2:
+                raise ArgumentError(
+                    f"{name}() takes 2 positional arguments but {len(args)} were given"
+                )
+            if args[1].__class__ is int:
+                found = Parameter(parameter, "Shape", None, False)
+                raise wrong(name, found, 2, "tuple of ints", args[1])
+        return call(*args, **kwargs)
+
+    gathered.__name__ = name
+    gathered.__doc__ = call.__doc__
+    gathered.spreading = call  # type: ignore[attr-defined]  # functions take attributes
+    return gathered
+
+
 def _no_tensor(
     name: str, body: Callable[..., Any], parameter: str, at: int, positional: bool, value: Any
 ) -> Exception:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from engine.autocasting import guarded
-from engine.plain_calls import complaining
+from engine.plain_calls import complaining, gathering
 from engine.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -23,12 +23,13 @@ class Op:
     ``build`` makes the callable, ``build_inplace`` its in-place twin. ``view`` is "no",
     "always" or "sometimes". ``variant`` gives the node's name from the values of a call, for ops
     that PyTorch has several derivatives of. ``saves`` maps an input to what its derivative keeps.
+    ``forms`` are the texts of its call forms where its parameters do not tell them.
     """
 
     __slots__ = (
         "body", "build", "build_inplace", "call", "data_dependent", "derivatives", "doc",
-        "domain", "errors", "example", "family", "inplace", "kind", "methods", "name", "names",
-        "node_name", "parameters", "samples", "spoken", "variant", "view",
+        "domain", "errors", "example", "family", "forms", "inplace", "kind", "methods", "name",
+        "names", "node_name", "parameters", "samples", "spoken", "variant", "view",
     )  # fmt: skip
 
     name: str
@@ -51,6 +52,7 @@ class Op:
     domain: Any
     samples: Any
     errors: Any
+    forms: tuple[str, ...]
     doc: str
     example: str
 
@@ -128,6 +130,7 @@ _method_ops: dict[str, Op] = {}
 _inplace_ops: dict[str, Op] = {}
 _plain_functions: dict[str, Callable[..., Any]] = {}
 _plain_methods: dict[str, Callable[..., Any]] = {}
+call_forms: dict[str, tuple[Any, ...] | Callable[[], tuple[Any, ...]]] = {}
 
 attributes: dict[str, Callable[[Tensor], Any]] = _Lazy("ATTRIBUTES")
 setters: dict[str, Callable[[Tensor, Any], None]] = _Lazy("ATTRIBUTES")
@@ -148,12 +151,20 @@ def register(op: Op) -> None:
         _inplace_ops[name] = op
 
 
-def function(*names: str) -> Callable[[Any], Any]:
-    """Enter a plain function (no op of its own) under ``torch.`` names."""
+def function(
+    *names: str, forms: tuple[Any, ...] | Callable[[], tuple[Any, ...]] = ()
+) -> Callable[[Any], Any]:
+    """Enter a plain function (no op of its own) under ``torch.`` names.
+
+    ``forms`` are its call forms where its own parameters do not tell them, or what gives them:
+    texts as PyTorch's complaints spell signatures, or parameters to bind.
+    """
 
     def enter(body: Callable[..., Any]) -> Callable[..., Any]:
         for name in names:
             _plain_functions[name] = body
+            if forms:
+                call_forms[name] = forms
         return body
 
     return enter
@@ -228,7 +239,7 @@ def _known_function(name: str) -> Any:
         return complaining(name, _plain_functions[name])
     op = _function_ops.get(name)
     if op is not None:
-        return op.function
+        return gathering(name, op.function)
     op = _inplace_ops.get(name)
     if op is not None and name in _INPLACE_FUNCTIONS:
         return methods[name]
@@ -317,6 +328,7 @@ class Functions:
 
     def __getattr__(self, name: str) -> Any:
         call = functions[name] if name in functions else functions[f"nn.functional.{name}"]
+        call = getattr(call, "spreading", call)
         setattr(self, name, call)
         return call
 
@@ -341,7 +353,6 @@ def _first_get(name: str) -> Any:
 
 def setter_of(name: str) -> Callable[[Tensor, Any], None]:
     """How an attribute of that name is set. Raises AttributeError where it cannot be."""
-    attributes[name]
     found = setters.get(name)
     if found is None:
         raise AttributeError(f"attribute '{name}' of 'torch._C.TensorBase' objects is not writable")

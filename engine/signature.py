@@ -133,8 +133,9 @@ def bind(
             values.append(value)
         if used != len(kwargs):
             known = {p.name for p in parameters}
+            given = {p.name for p in positional[: len(args)]}.union(kwargs)
             for key in kwargs:
-                if key not in known and _ALIASES.get(key) not in known:
+                if key not in known and (_ALIASES.get(key) not in known or _ALIASES[key] in given):
                     raise ArgumentError(
                         f"{name}() got an unexpected keyword argument '{key}'",
                         key,
@@ -271,7 +272,7 @@ def _int(value: Any, name: str, p: Parameter, position: int) -> Any:
 
 
 def _float(value: Any, name: str, p: Parameter, position: int) -> Any:
-    if value.__class__ in (float, int):
+    if value.__class__ in (float, int, bool):
         return float(value)
     if isinstance(value, Tensor) and value.layout.numel == 1 and not value.dtype.is_complex:
         return float(number(value))
@@ -304,7 +305,7 @@ def _size(value: Any, name: str, p: Parameter, position: int) -> Any:
             if item.__class__ is not int or not _LEAST <= item <= _MOST:
                 return _converted_ints(value, at, name, p, position)
         return tuple(value)
-    if _is_int(value) and p.kind != "Shape":
+    if _is_int(value) and p.kind != "Shape" and position:
         return _converted_ints((value,), 0, name, p, position)
     raise wrong(name, p, position, "tuple of ints", value)
 

@@ -79,7 +79,8 @@ EXAMPLES = {
     "cuda.is_available": "torch.cuda.is_available()",
     "cuda.manual_seed": "torch.cuda.manual_seed(0)\ntorch.cuda.is_available()",
     "cuda.manual_seed_all": "torch.cuda.manual_seed_all(0)\ntorch.cuda.is_available()",
-    "cuda.synchronize": "torch.cuda.is_available() and torch.cuda.synchronize()",
+    "cuda.synchronize": "try:\n    torch.cuda.synchronize()\n"
+    "except AssertionError as error:\n    print(error)",
     "detach_": "x = torch.ones(2, requires_grad=True) * 2\ntorch.detach_(x).requires_grad",
     "detach_copy": "torch.detach_copy(torch.ones(2, requires_grad=True)).requires_grad",
     "diagonal_copy": "torch.diagonal_copy(torch.arange(4).reshape(2, 2))",
@@ -257,7 +258,10 @@ EXAMPLES |= {
     name: EXAMPLES[plain].replace(f"torch.{plain}(", f"torch.{name}(")
     for name, plain in _SAME.items()
 }
-EXAMPLES["autograd.gradcheck.gradcheck"] = EXAMPLES["autograd.gradcheck"]
+EXAMPLES["autograd.gradcheck.gradcheck"] = (
+    "from torch.autograd.gradcheck import gradcheck\n"
+    "x = torch.ones(2, dtype=torch.float64, requires_grad=True)\ngradcheck(torch.sin, (x,))"
+)
 EXAMPLES["nn.parameter.Parameter"] = "nn.parameter.Parameter(torch.ones(2))"
 EXAMPLES |= {
     f"signal.windows.{kind}": f"torch.signal.windows.{kind}(5{more})"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from io import StringIO
 from typing import TYPE_CHECKING
 
-from tensorcli import commands, reference
+from tensorcli import commands, observing, reference
 from tensorcli.environment import Environment
 from tensorcli.execution import report, usage_diagnostic
 from tensorcli.exit_status import ExitStatus
@@ -29,7 +29,9 @@ def show(word: str | None, environment: Environment, settings: Settings) -> int:
     if settings.format == "json":
         _write_records(found, environment)
     elif entry is not None:
-        page = listing.page(entry, environment.width(), example_text(entry))
+        with observing.watching(entry) as watch:
+            example = example_text(entry)
+        page = listing.page(reference.observed(entry, watch.seen), environment.width(), example)
         _write(page, environment, settings)
     else:
         rows = tuple((entry.name, str(entry.tier), entry.summary) for entry in found)
@@ -48,9 +50,18 @@ def _write_records(found: Iterable[reference.Entry], environment: Environment) -
     import json
     from dataclasses import asdict
 
-    for entry in found:
+    for entry in map(observed, found):
         record = {"schema": 1, "kind": "operation", "tier": entry.tier, **asdict(entry)}
         environment.stdout.write(json.dumps(record, ensure_ascii=False) + "\n")
+
+
+def observed(entry: reference.Entry) -> reference.Entry:
+    """The entry, its example run where only that tells what it does."""
+    if not entry.composed:
+        return entry
+    with observing.watching(entry) as watch:
+        example_text(entry)
+    return reference.observed(entry, watch.seen)
 
 
 def example_text(entry: reference.Entry) -> list[str]:

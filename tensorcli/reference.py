@@ -5,13 +5,16 @@ An entry is data; knows no rendering. Importing this loads every operation's rec
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import engine.ops
 from engine import registry
-from engine.kinds.record import parameters
+from engine.kinds.record import parameters, spoken_name
+from engine.overloads import texts_of
 from engine.signature import REQUIRED
+from engine.written_forms import names_in
+from tensorcli import observing
 from tensorcli.examples import EXAMPLES
 from tensorcli.language import names, tables  # noqa: F401 - tables fills the one of names
 from tensorcli.tiers import tier_of
@@ -20,25 +23,37 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 VIEWS = {
-    "no": "the result has memory of its own",
+    "no": observing.OWN,
     "always": "the result is a view: it shares memory",
     "sometimes": "the result is a view where strides allow it, a copy otherwise",
 }
 
 
+# The kinds of records whose derivative is that of their parts.
+_COMPOSED = ("composite", "contraction", "functional")
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What there is to say about one operation. `saves` is None where it has no derivative."""
+    """What there is to say about one operation.
+
+    `forms` are its call forms where it has several, in PyTorch's words. `saves` is None where it
+    has no derivative. One that is `composed` of others is observed on its example: until then
+    `view` is empty and `saves` is None; `nodes` are the ones that the example's call records.
+    """
 
     name: str
     spellings: tuple[str, ...]
     signature: str
+    forms: tuple[str, ...]
     doc: str
     example: str
     family: str
     view: str
     saves: tuple[str, ...] | None
     data_dependent: bool
+    composed: bool
+    nodes: tuple[str, ...] = ()
 
     @property
     def tier(self) -> int:
@@ -105,6 +120,8 @@ def of_op(op: registry.Op) -> Entry:
     """The entry of a record."""
     written = _written(op)
     name = op.name if op.name in written or not written else written[0]
+    no_derivative = op.derivatives is None
+    composed = no_derivative and op.kind in _COMPOSED
     return Entry(
         name=name,
         spellings=(
@@ -112,28 +129,67 @@ def of_op(op: registry.Op) -> Entry:
             *(f"Tensor.{name}" for name in (*op.methods, *op.inplace)),
         ),
         signature=f"{name}({_parameter_text(parameters(op))})",
+        forms=_several(_forms_of_op(op)),
         doc=_dedented(op.doc),
         example=_as_program(op.example) or EXAMPLES.get(op.name, ""),
         family=op.family,
-        view=VIEWS[op.view],
-        saves=None if op.derivatives is None else tuple(_saved(op)),
+        view="" if composed else _view(op),
+        saves=() if op.kind == "view" else None if no_derivative else tuple(_saved(op)),
         data_dependent=op.data_dependent,
+        composed=composed,
     )
+
+
+def _view(op: registry.Op) -> str:
+    """What the result's memory is, and which of the names change their argument instead."""
+    if not (op.names or op.methods):
+        return observing.CHANGED
+    twins = ", ".join(op.inplace)
+    return VIEWS[op.view] + (f"; of {twins} it is the argument, changed in place" if twins else "")
+
+
+def observed(entry: Entry, seen: observing.Seen | None) -> Entry:
+    """The entry with what its example was seen to do, where its record does not say it."""
+    if seen is None or not entry.composed:
+        return entry
+    return replace(entry, view=seen.memory, saves=seen.saves, nodes=seen.nodes)
 
 
 def _of_function(name: str, function: Any) -> Entry:
     function = getattr(function, "__wrapped__", function)
+    forms = _forms(name) or texts_of(name)
     return Entry(
         name=name,
         spellings=(f"torch.{name}",),
-        signature=name + _bare_signature(function),
+        signature=name + (_form_text(forms[0]) if forms else _bare_signature(function)),
+        forms=_several(forms),
         doc=_dedented(function.__doc__ or ""),
         example=EXAMPLES.get(name, ""),
         family="functions",
         view="",
         saves=None,
         data_dependent=False,
+        composed=True,
     )
+
+
+def _forms_of_op(op: registry.Op) -> tuple[str, ...]:
+    """The call forms of a record; what only changes its argument has one."""
+    return op.forms or (texts_of(spoken_name(op)) if op.names or op.methods else ())
+
+
+def _forms(name: str) -> tuple[Any, ...]:
+    """The call forms that the definition of a name gives."""
+    forms = registry.call_forms.get(name, ())
+    return forms() if callable(forms) else forms
+
+
+def _several(forms: tuple[Any, ...]) -> tuple[str, ...]:
+    return forms if len(forms) > 1 else ()
+
+
+def _form_text(form: Any) -> str:
+    return f"({names_in(form) if isinstance(form, str) else _parameter_text(form)})"
 
 
 def _bare_signature(function: Any) -> str:

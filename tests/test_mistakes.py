@@ -125,7 +125,15 @@ MISTAKES: list[tuple[str, str, str, str | None]] = [
     ("", "tensor([[1, 2], [3]])", "row 1 has 1", "tensor([[1, 2], [3, 0]])"),
     ("a = ones(2)", "tensor([a, a])", "stack()", "stack([a, a])"),
     # words
-    ("", "torch.zeross(2)", "did you mean zeros?", "torch.zeros"),
+    ("", "torch.zeross(2)", "did you mean zeros?", "torch.zeros(2)"),
+    ("", "torch.arrange(0, 10, 3)", "did you mean arange", "torch.arange(0, 10, 3)"),
+    ("", "aranges(3, dtype=float32)", "did you mean arange", "arange(3, dtype=float32)"),
+    ("", "torch.Arange(3)", "range or arange", "torch.arange(3)"),  # range() needs its start
+    ("a = ones(2, 3)", "a.sums(1).exp()", "did you mean sum?", "a.sum(1)"),
+    ("a = ones(2, 3)", "(a * 2).sums(dim=0)", "did you mean sum?", "(a * 2).sum(dim=0)"),
+    ("", "math.sqr(4)", "did you mean sqrt", "math.sqrt(4)"),
+    ("a = ones(2)", "torch.softmx(a.add_(1), 0)", "did you mean softmax?", "torch.softmax"),
+    ("", "torch.zeross(10000, 10000)", "did you mean zeros?", "torch.zeros"),
     ("a = ones(2)", "a.shap", "did you mean shape?", "a.shape"),
     ("a = ones(2, 3)", "a.sum(dims=1)", "no keyword 'dims'", "a.sum(dim=1)"),
     ("", "zeros(2, dtyp=float64)", "", "zeros(2, dtype=float64)"),

@@ -8,7 +8,7 @@ from io import StringIO
 
 import pytest
 
-from tensorcli import ops_command, reference
+from tensorcli import observing, ops_command, reference
 from tensorcli.environment import Environment
 from tensorcli.settings import Settings
 
@@ -103,3 +103,88 @@ def test_signature_of_a_function_or_a_class(name: str, signature: str) -> None:
     found = reference.find(name)
     assert found is not None
     assert found.signature.endswith(signature)
+
+
+def test_no_signature_hides_its_parameters() -> None:
+    hidden = {e.name for e in reference.entries() if "*args" in e.signature}
+    assert hidden == {"utils.checkpoint.checkpoint"}  # PyTorch's own takes any
+
+
+@pytest.mark.parametrize("name", ["arange", "eye", "normal", "randint", "where", "squeeze"])
+def test_call_forms_are_those_that_errors_list(name: str) -> None:
+    found = reference.find(name)
+    assert found is not None
+    _, out, _ = shown(name)
+    assert len(found.forms) > 1
+    assert found.forms[0].split(",")[0] in out
+    call = f"torch.{name}()"
+    told = ops_command.example_text(dataclasses.replace(found, example=call))
+    for form in found.forms:
+        assert f" * {form}" in "\n".join(told)
+
+
+@pytest.mark.parametrize(
+    ("name", "view", "saves", "nodes"),
+    [
+        ("atleast_1d", observing.VIEW, (), ("ViewBackward0",)),
+        ("chunk", observing.VIEW, (), ("SplitBackward0",)),
+        ("broadcast_tensors", observing.VIEW, (), ("ExpandBackward0",)),
+        ("positive", observing.SAME, None, ()),
+        ("nn.functional.mse_loss", observing.OWN, ("input", "target"), ("MseLossBackward0",)),
+        ("log_softmax", observing.OWN, ("its result",), ("LogSoftmaxBackward0",)),
+        (
+            "nn.functional.tanhshrink",
+            observing.OWN,
+            ("1 tensor made on the way",),
+            ("SubBackward0", "TanhBackward0"),
+        ),
+        ("celu_", observing.CHANGED, ("1 tensor made on the way",), ("CeluBackward1",)),
+        ("cdist", observing.OWN, ("x1", "x2", "its result"), ("CdistBackward0",)),
+        ("optim.SGD", observing.NO_TENSOR, None, ()),
+        ("cuda.synchronize", observing.NO_TENSOR, None, ()),
+    ],
+)
+def test_composed_operations_are_observed(
+    name: str, view: str, saves: tuple[str, ...] | None, nodes: tuple[str, ...]
+) -> None:
+    found = reference.find(name)
+    assert found is not None
+    assert found.composed
+    seen = ops_command.observed(found)
+    assert (seen.view, seen.saves, seen.nodes) == (view, saves, nodes)
+
+
+@pytest.mark.parametrize("entry", reference.entries(), ids=lambda entry: entry.name)
+def test_what_a_record_says_of_memory_is_what_its_example_does(entry: reference.Entry) -> None:
+    with observing.watching(entry) as watch:
+        ops_command.example_text(entry)
+    seen = watch.seen
+    assert (seen is not None) or entry.name in WITHOUT_A_CALL
+    if entry.composed or seen is None:
+        return
+    if entry.view.startswith(reference.VIEWS["always"]):
+        assert seen.memory == observing.VIEW
+    elif entry.view == observing.CHANGED:
+        assert seen.memory == observing.CHANGED
+    elif entry.view.startswith(observing.OWN):
+        assert seen.memory in (observing.OWN, observing.NO_TENSOR, observing.CHANGED)
+
+
+WITHOUT_A_CALL: set[str] = set()
+
+
+def test_observing_leaves_no_trace() -> None:
+    found = reference.find("dropout")
+    assert found is not None
+    plain = ops_command.example_text(found)
+    assert ops_command.observed(found).nodes == ("MulBackward0",)
+    assert ops_command.example_text(found) == plain
+
+
+def test_changes_in_place_are_told() -> None:
+    _, out, _ = shown("normal_")
+    assert observing.CHANGED in out
+    assert observing.OWN not in out
+    _, out, _ = shown("exp")
+    assert observing.OWN in out
+    assert "of exp_" in out

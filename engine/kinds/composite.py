@@ -90,7 +90,10 @@ def overloaded(*overloads: tuple[str, str], **record: Any) -> Callable[[Any], An
     """
 
     def decorate(body: Any) -> Any:
-        return make_op(body, "composite", lambda op: _build_overloaded(op, overloads), **record)
+        texts = tuple([text for _, text in overloads])
+        return make_op(
+            body, "composite", lambda op: _build_overloaded(op, overloads), forms=texts, **record
+        )
 
     return decorate
 
@@ -98,7 +101,7 @@ def overloaded(*overloads: tuple[str, str], **record: Any) -> Callable[[Any], An
 def _build_overloaded(op: Op, overloads: tuple[tuple[str, str], ...]) -> Any:
     name = spoken_name(op)
     candidates = [ops[at].function for at, _ in overloads]
-    texts = tuple(text for _, text in overloads)
+    texts = op.forms
     first = candidates[0]
     takes_dim = [_second(ops[at]) == "dim" for at, _ in overloads]
     by_dim = sorted(candidates, key=lambda c: not takes_dim[candidates.index(c)])

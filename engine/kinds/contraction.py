@@ -77,18 +77,11 @@ class _Rule:
 
 
 _rules: dict[str, _Rule] = {}
-_C_TYPES = {
-    "int16": "short int",
-    "int64": "long int",
-    "uint16": "short unsigned int",
-    "uint32": "unsigned int",
-    "uint64": "long unsigned int",
-}
 
 
 def _filled(sentence: str, **dtypes: DType) -> str:
     names = {key: dtype.title for key, dtype in dtypes.items()}
-    types = {f"{key}_type": _C_TYPES.get(d.name, d.cpp) for key, d in dtypes.items()}
+    types = {f"{key}_type": d.c_type for key, d in dtypes.items()}
     return sentence.format(**names, **types)
 
 

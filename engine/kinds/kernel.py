@@ -13,7 +13,7 @@ from engine import device as devices
 from engine import layout as layouts
 from engine import lazy, tape
 from engine.dtypes import compute_dtype
-from engine.errors import DtypeError
+from engine.errors import DtypeError, TensorTypeError
 from engine.kinds.deriving import Recorder
 from engine.kinds.record import beside_tensors, body_caller, make_op, parameters, spoken_name
 from engine.kinds.results import (
@@ -29,7 +29,7 @@ from engine.kinds.results import (
 from engine.modes import state
 from engine.recording import REDOES, Departed
 from engine.return_types import named
-from engine.signature import bind
+from engine.signature import Parameter, bind, wrong
 from engine.storage import make_room
 from engine.tensor import Kind, Tensor, kind_of, wrap
 
@@ -201,7 +201,7 @@ def _build(
         if out is not None:
             if same_out and isinstance(out, Tensor):
                 _check_out(out, y, values, same_out)
-            y = store_parts(out, y, name)
+            y = store_parts(out, y, name, tensors_among(values))
         return returns(y) if returns is not None else y
 
     return call
@@ -281,10 +281,16 @@ def attach_recorded(
             tape.attach(part, node, nr)
 
 
-def store_parts(out: Any, y: Any, name: str) -> Any:
+def store_parts(out: Any, y: Any, name: str, operands: Sequence[Any] = ()) -> Any:
+    """A result, or each of several, in its destination."""
     if y.__class__ is Tensor:
-        return store_out(out, y, name)
-    return tuple([store_out(o, part, name) for o, part in zip(out, y, strict=True)])
+        return store_out(out, y, name, operands)
+    if not isinstance(out, (tuple, list)) or not all(isinstance(o, Tensor) for o in out):
+        raise wrong(name, Parameter("out", "Tensors", None, True), 0, "tuple of Tensors", out)
+    if len(out) != len(y):
+        raise TensorTypeError(f"expected tuple of {len(y)} elements but got {len(out)}")
+    pairs = zip(out, y, strict=True)
+    return tuple([store_out(o, part, name, operands, nr) for nr, (o, part) in enumerate(pairs)])
 
 
 def _build_inplace(op: Op, overlapping: bool) -> Any:

@@ -29,6 +29,7 @@ from engine.kinds.pointwise_plan import (
 )
 from engine.kinds.record import make_op, parameters, spoken_name
 from engine.kinds.results import finish, result, store_out, tell
+from engine.kinds.twins import erasing
 from engine.modes import state
 from engine.overloads import reworded
 from engine.signature import ArgumentError, bind, check_numbers, type_name, wrong
@@ -144,10 +145,23 @@ def smooth(**options: Any) -> Callable[[Any], Any]:
     return pointwise(**options)
 
 
-def comparison(**options: Any) -> Callable[[Any], Any]:
-    """A pointwise op that gives booleans and has no derivative."""
+def comparison(*, erases: bool = False, **options: Any) -> Callable[[Any], Any]:
+    """A pointwise op that gives booleans and has no derivative.
+
+    ``erases``: in place it is recorded, as what puts an end to the gradient.
+    """
     options.setdefault("promote", BOOL_OUT)
-    return pointwise(**options)
+    decorate = pointwise(**options)
+    if not erases:
+        return decorate
+
+    def enter(body: Any) -> Any:
+        op = decorate(body)
+        assert op.build_inplace is not None
+        op.build_inplace = erasing(op.build_inplace)
+        return op
+
+    return enter
 
 
 def _record(rule: Rule, values: list[Any], y: Tensor) -> None:
@@ -208,7 +222,7 @@ def _unary(rule: Rule) -> Any:
         values = bind(name, ps, args, kwargs)
         other = taken_over(rule, values)
         y = apply(values[0]) if other is None else other[0].function(*other[1])
-        return y if out is None else store_out(out, y, name)
+        return y if out is None else store_out(out, y, name, values)
 
     return call
 
@@ -297,7 +311,7 @@ def _binary(rule: Rule) -> Any:
         y = apply(*values[:2]) if other is None else other[0].function(*other[1])
         if y is NotImplemented:
             y = apply(*_as_tensors(rule, values))
-        return y if out is None else store_out(out, y, name)
+        return y if out is None else store_out(out, y, name, values)
 
     call.apply = apply  # type: ignore[attr-defined]  # what Python's operators call
     return call
@@ -313,7 +327,7 @@ def _general(rule: Rule) -> Any:
         out = kwargs.pop("out", None)
         values = bind(name, ps, args, kwargs)
         y = compute(values)
-        return y if out is None else store_out(out, y, name)
+        return y if out is None else store_out(out, y, name, values)
 
     def compute(values: list[Any]) -> Tensor:
         other = taken_over(rule, values)

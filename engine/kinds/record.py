@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from engine.kinds.twins import numbered_on
+from engine.kinds.underived import NODE
 from engine.registry import Op, register
 from engine.signature import parameters_of
 from engine.tensor import Tensor
@@ -35,6 +37,9 @@ def make_op(
     samples: Any = None,
     errors: Any = None,
     spaces: tuple[str, ...] | None = None,
+    forms: tuple[str, ...] = (),
+    inplace_number: int = 0,
+    inplace_derived: bool = True,
 ) -> Op:
     """Build and register the record of ``body``.
 
@@ -46,6 +51,9 @@ def make_op(
     of all ops. ``domain`` says where those tests draw numbers for derivatives from: an interval for
     all elements, "hermitian", "lower" or "upper" for matrices of which the op looks at a part, or
     a table of these by parameter; by default the numbers are the samples' own, moved a little.
+    ``inplace_number`` is added to the number in the node's name for the twin's, which has no
+    derivative where ``inplace_derived`` is false.
+    ``forms`` are the texts of the call forms where the body's parameters are not what callers see.
     """
     op = Op()
     op.name = name or body.__name__
@@ -63,6 +71,8 @@ def make_op(
     op.body = body
     op.build = build
     op.build_inplace = build_inplace
+    if build_inplace is not None and (inplace_number or node == NODE):
+        op.build_inplace = numbered_on(build_inplace, inplace_number, inplace_derived)
     op.call = None
     op.derivatives = vjp
     op.node_name = node or default_node_name(base)
@@ -75,6 +85,7 @@ def make_op(
     op.example = example
     op.doc = body.__doc__ or ""
     op.parameters = None
+    op.forms = forms
     register(op)
     return op
 

@@ -12,6 +12,7 @@ from engine import lazy, tape
 from engine.dtypes import can_cast
 from engine.errors import DeviceError, DtypeError, InplaceError, OverlapError, TensorRuntimeError
 from engine.modes import state, warn, warn_once
+from engine.signature import ArgumentError, type_name
 from engine.storage import UNTRACKED, allocate, of_array, of_tensor
 from engine.tensor import Kind, Tensor
 
@@ -284,15 +285,31 @@ def _overlap_within(a: Tensor, b: Tensor) -> str:
     return "partial" if start < high and low < end else ""
 
 
-def store_out(out: Tensor, y: Tensor, name: str) -> Tensor:
-    """PyTorch's ``out=``: resize where the shape differs, convert where the category allows."""
+def store_out(
+    out: Tensor, y: Tensor, name: str, operands: Sequence[Any] = (), nr: int = 0
+) -> Tensor:
+    """PyTorch's ``out=``: resize where the shape differs, convert where the category allows.
+
+    Raises for tensors among ``operands`` that share a part of the destination's memory. ``nr``
+    is the number of the result, where there are several.
+    """
+    # Imported where somebody asks for a destination: most programs never do.
+    from engine.kinds import destinations
+
     if not isinstance(out, Tensor):
-        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type_name(out)}")
+    if name in destinations.WITHOUT:
+        raise ArgumentError(f"{name}() got an unexpected keyword argument 'out'", "out")
     if state.grad and (tape.requires_grad(out) or (y.ag is not None and y.ag.requires_grad)):
         raise TensorRuntimeError(
             f"{name}(): functions with out=... arguments don't support automatic "
             "differentiation, but one of the arguments requires grad."
         )
+    for operand in operands:
+        if isinstance(operand, Tensor):
+            check = check_apart if name in destinations.APART else check_partial_overlap
+            check(out, operand)
+    destinations.check_dtype(name, y.kind.dtype, out.kind.dtype, nr)
     if not can_cast(y.kind.dtype, out.kind.dtype):
         check_castable(y.kind, out.kind)
     if out.layout.shape != y.layout.shape:

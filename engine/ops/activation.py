@@ -42,7 +42,12 @@ def _elu_slope(g: Tensor, input: Tensor, alpha: Any, scale: Any, input_scale: An
 
 
 @pointwise(
-    name="nn.elu", kernel=_elu, vjp=Native("EluBackwardBackward0", _elu_slope), takes="f", **_KERNEL
+    name="nn.elu",
+    kernel=_elu,
+    vjp=Native("EluBackwardBackward0", _elu_slope),
+    takes="f",
+    inplace_number=1,
+    **_KERNEL,
 )
 def elu(input: Tensor, alpha: Scalar = 1.0, scale: Scalar = 1, input_scale: Scalar = 1) -> Tensor:
     """x above 0, alpha * (exp(x) - 1) below."""
@@ -60,6 +65,7 @@ def elu(input: Tensor, alpha: Scalar = 1.0, scale: Scalar = 1, input_scale: Scal
     method=False,
     named_inplace=False,
     example="selu(tensor([-1., 2.]))",
+    inplace_number=1,
 )
 def selu(input: Tensor) -> Tensor:
     """elu with the alpha and scale that keep mean 0 and variance 1."""
@@ -86,6 +92,7 @@ def _celu(xp: Any, x: Any, alpha: Any) -> Any:
     method=False,
     named_inplace=False,
     example="celu(tensor([-1., 2.]), 0.5)",
+    inplace_number=1,
 )
 def celu(input: Tensor, alpha: Scalar = 1.0) -> Tensor:
     """x above 0, alpha * (exp(x / alpha) - 1) below: smooth for every alpha."""
@@ -236,6 +243,7 @@ def hardtanh(input: Tensor, min_val: Scalar = -1, max_val: Scalar = 1) -> Tensor
     ),
     takes="f",
     **_KERNEL,
+    inplace_number=1,
 )
 def leaky_relu(input: Tensor, negative_slope: Scalar = 0.01) -> Tensor:
     """x above 0, x times the slope below."""
@@ -334,6 +342,7 @@ def hardshrink(input: Tensor, lambd: Scalar = 0.5) -> Tensor:
     method=False,
     named_inplace=False,
     example="threshold(tensor([0.2, 1.]), 0.5, 0.)",
+    inplace_number=1,
 )
 def threshold(input: Tensor, threshold: Scalar, value: Scalar) -> Tensor:
     """x above the threshold, ``value`` elsewhere."""

@@ -295,13 +295,9 @@ def _check_same(input: Tensor, end: Any, weight: Any) -> None:
         scalar = what == "weight" and isinstance(value, Tensor) and value.ndim == 0
         if isinstance(value, Tensor) and value.dtype is not input.dtype and not scalar:
             raise TensorRuntimeError(
-                f"expected dtype {_ctype(input.dtype)} for `{what}` but got dtype "
-                f"{_ctype(value.dtype)}"
+                f"expected dtype {input.dtype.c_type} for `{what}` but got dtype "
+                f"{value.dtype.c_type}"
             )
-
-
-def _ctype(dtype: DType) -> str:
-    return "long int" if dtype.name == "int64" else dtype.cpp
 
 
 def _lerp(xp: Any, a: Any, b: Any, w: Any) -> Any:

@@ -14,19 +14,13 @@ if TYPE_CHECKING:
     from engine.kinds import Made
     from engine.tensor import Tensor
 
-_C_NAMES = {"int64": "long int", "int16": "short int"}
-
-
-def _spelled(dtype: Any) -> str:
-    return _C_NAMES.get(dtype.name, dtype.cpp)
-
 
 def _check_operands(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> None:
     a, b, c = query.dtype, key.dtype, value.dtype
     if a is not b or a is not c:
         raise DtypeError(
             "Expected query, key, and value to have the same dtype, but got query.dtype: "
-            f"{_spelled(a)} key.dtype: {_spelled(b)} and value.dtype: {_spelled(c)} instead."
+            f"{a.c_type} key.dtype: {b.c_type} and value.dtype: {c.c_type} instead."
         )
     sizes = [t.layout.ndim for t in (query, key, value)]
     if min(sizes) < 2:
@@ -39,7 +33,7 @@ def _check_operands(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | No
     ):
         raise DtypeError(
             "Expected attn_mask dtype to be bool or float or to match query dtype, but got "
-            f"attn_mask.dtype: {_spelled(mask.dtype)} and  query.dtype: {_spelled(a)} instead."
+            f"attn_mask.dtype: {mask.dtype.c_type} and  query.dtype: {a.c_type} instead."
         )
 
 

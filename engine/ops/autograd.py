@@ -145,7 +145,7 @@ def _grad(
 _GRAD = parameters_of(_grad)
 
 
-@function("autograd.grad")
+@function("autograd.grad", forms=(_GRAD,))
 def grad_of(*args: Any, **kwargs: Any) -> tuple[Tensor | None, ...]:
     """The gradients of ``outputs`` for each of ``inputs``, without touching ``grad``.
 

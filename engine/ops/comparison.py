@@ -26,13 +26,16 @@ if TYPE_CHECKING:
     from engine.parameter_types import Operand
 
 
-@comparison(ufunc="equal", promote=COMPARED, takes="bifcu8", example="eq(tensor([1, 2]), 2)")
+@comparison(
+    ufunc="equal", erases=True, promote=COMPARED, takes="bifcu8", example="eq(tensor([1, 2]), 2)"
+)
 def eq(input: Tensor, other: Operand) -> Tensor:
     """Where the elements are equal; NaN equals nothing."""
 
 
 @comparison(
     ufunc="not_equal",
+    erases=True,
     promote=COMPARED,
     takes="bifcu8",
     aliases=("not_equal",),
@@ -43,7 +46,12 @@ def ne(input: Tensor, other: Operand) -> Tensor:
 
 
 @comparison(
-    ufunc="less", promote=COMPARED, takes="bif", aliases=("less",), example="lt(tensor([1, 2]), 2)"
+    ufunc="less",
+    erases=True,
+    promote=COMPARED,
+    takes="bif",
+    aliases=("less",),
+    example="lt(tensor([1, 2]), 2)",
 )
 def lt(input: Tensor, other: Operand) -> Tensor:
     """Where the first is below the second."""
@@ -51,6 +59,7 @@ def lt(input: Tensor, other: Operand) -> Tensor:
 
 @comparison(
     ufunc="less_equal",
+    erases=True,
     promote=COMPARED,
     takes="bif",
     aliases=("less_equal",),
@@ -62,6 +71,7 @@ def le(input: Tensor, other: Operand) -> Tensor:
 
 @comparison(
     ufunc="greater",
+    erases=True,
     promote=COMPARED,
     takes="bif",
     aliases=("greater",),
@@ -73,6 +83,7 @@ def gt(input: Tensor, other: Operand) -> Tensor:
 
 @comparison(
     ufunc="greater_equal",
+    erases=True,
     promote=COMPARED,
     takes="bif",
     aliases=("greater_equal",),

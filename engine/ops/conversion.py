@@ -348,7 +348,7 @@ def _can_cast_signature(from_: DType, to: DType) -> None: ...
 _CAN_CAST: tuple[Parameter, ...] = parameters_of(_can_cast_signature)
 
 
-@function("can_cast")
+@function("can_cast", forms=(_CAN_CAST,))
 def can_cast(*args: Any, **kwargs: Any) -> bool:
     """Whether a result of the first dtype may be stored in a tensor of the second."""
     source, target = bind("can_cast", _CAN_CAST, args, kwargs)
@@ -363,7 +363,7 @@ _RESULT_TYPE_TEXTS = (
 )
 
 
-@function("result_type")
+@function("result_type", forms=_RESULT_TYPE_TEXTS)
 def result_type(*args: Any, **kwargs: Any) -> DType:
     """The dtype of an operation on two operands, tensors or numbers."""
     values = [*args, *kwargs.values()]

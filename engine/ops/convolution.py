@@ -32,7 +32,6 @@ _SIGNATURES = tuple(
         for padding in ("tuple of ints padding = 0", 'str padding = "valid"')
     ]
 )
-_C_NAMES = {"int64": "long int", "int16": "short int"}
 
 
 def windows(xp: Any, x: Any, kernel: Any, stride: Any, dilation: Any) -> Any:
@@ -337,14 +336,10 @@ def _check_sizes(
         )
 
 
-def _spelled(dtype: Any) -> str:
-    return _C_NAMES.get(dtype.name, dtype.cpp)
-
-
 def _check_dtypes(input: Tensor, weight: Tensor, bias: Tensor | None, transposed: bool) -> None:
     if bias is not None and bias.dtype is not input.dtype:
         raise DtypeError(
-            f"Input type ({_spelled(input.dtype)}) and bias type ({_spelled(bias.dtype)}) should "
+            f"Input type ({input.dtype.c_type}) and bias type ({bias.dtype.c_type}) should "
             "be the same"
         )
     if input.dtype is not weight.dtype:

@@ -173,7 +173,7 @@ _FILL_TEXTS = ("(Tensor value)", "(Number value)")
 _FILL_FUNCTION_TEXTS = ("(Tensor input, Tensor value)", "(Tensor input, Number value)")
 
 
-@function("fill")
+@function("fill", forms=_FILL_FUNCTION_TEXTS)
 def fill(*args: Any, **kwargs: Any) -> Tensor:
     """A tensor like ``input`` of one value, a number or a 0-d tensor (which gets the sum of the
     gradient)."""
@@ -182,7 +182,7 @@ def fill(*args: Any, **kwargs: Any) -> Tensor:
     return found
 
 
-@function("fill_")
+@function("fill_", forms=_FILL_FUNCTION_TEXTS)
 @method("fill_")
 def fill_(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """Set every element to one value, a number or a 0-d tensor."""

@@ -77,7 +77,7 @@ def full(size: Shape, fill_value: Scalar, *, dtype: DType | None = None) -> Made
     return _full(found, check_sizes(size, found), fill_value)
 
 
-@creation(method=False, example="scalar_tensor(3)")
+@creation(method=False, out=False, example="scalar_tensor(3)")
 def scalar_tensor(s: Scalar, *, dtype: DType | None = None) -> Made:
     """A 0-d tensor of the default dtype, or of ``dtype``."""
     return _full(dtype or state.default_dtype, layouts.contiguous(()), s)

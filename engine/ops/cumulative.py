@@ -13,6 +13,7 @@ from engine.kinds.composite import composite, overloaded
 from engine.kinds.conjugate import conj
 from engine.kinds.reduction import TO_INT64, check_takes
 from engine.kinds.results import cast
+from engine.kinds.twins import by_number
 from engine.layout import wrap_dim
 from engine.registry import F
 from engine.summing import running
@@ -262,7 +263,7 @@ def _trapezoid_at(y: Tensor, x: Tensor, *, dim: Dim = -1) -> Any:
     pair, d = _areas(y, x, dim, "trapezoid")
     if pair is None:
         return _nothing(y, d)
-    return pair.sum(d) / 2.0
+    return by_number(pair.sum(d) / 2.0)
 
 
 @composite(name="_dx.trapezoid", function=False, method=False)
@@ -270,7 +271,8 @@ def _trapezoid_even(y: Tensor, *, dx: Scalar = 1, dim: Dim = -1) -> Any:
     pair, d = _areas(y, None, dim, "trapezoid")
     if pair is None:
         return _nothing(y, d)
-    return pair.sum(d) * (dx / 2.0)
+    ends = by_number((y.select(d, 0) + y.select(d, -1)) * 0.5)
+    return by_number((y.sum(d) - ends) * dx)
 
 
 def _nothing(y: Tensor, d: int) -> Any:
@@ -281,13 +283,13 @@ def _nothing(y: Tensor, d: int) -> Any:
 @composite(name="_x.cumulative_trapezoid", function=False, method=False)
 def _running_trapezoid_at(y: Tensor, x: Tensor, *, dim: Dim = -1) -> Any:
     pair, d = _areas(y, x, dim, "cumulative_trapezoid")
-    return (pair.cumsum(d)) / 2.0
+    return by_number(pair.cumsum(d) / 2.0)
 
 
 @composite(name="_dx.cumulative_trapezoid", function=False, method=False)
 def _running_trapezoid_even(y: Tensor, *, dx: Scalar = 1, dim: Dim = -1) -> Any:
     pair, d = _areas(y, None, dim, "cumulative_trapezoid")
-    return pair.cumsum(d) * (dx / 2.0)
+    return by_number(pair * (dx / 2.0)).cumsum(d)
 
 
 @overloaded(

@@ -169,34 +169,34 @@ def _check_eigen(name: str, stub: str, t: Tensor) -> None:
     spaces=("linalg.",),
     method=False,
     fields=("eigenvalues", "eigenvectors"),
-    vjp={"A": _symmetric_eigenvalues_gradient},
+    vjp={"input": _symmetric_eigenvalues_gradient},
     node="LinalgEighBackward0",
     example="linalg.eigh(tensor([[2., 1.], [1., 2.]])).eigenvalues",
     domain="hermitian",
 )
-def eigh(A: Tensor, UPLO: str = "L") -> Any:
+def eigh(input: Tensor, UPLO: str = "L") -> Any:
     """Eigenvalues, ascending, and orthonormal eigenvectors of a symmetric or Hermitian matrix.
 
     Only one triangle is looked at. Vectors are unique up to a factor of size 1.
     """
-    _check_eigen("linalg.eigh", "linalg_eigh_cpu", A)
+    _check_eigen("linalg.eigh", "linalg_eigh_cpu", input)
     if UPLO.upper() not in ("L", "U"):
         raise TensorRuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
-    shape = A.layout.shape
+    shape = input.layout.shape
 
     def run(xp: Any) -> Any:
         try:
-            return list(xp.linalg.eigh(A.array, UPLO.upper()))
+            return list(xp.linalg.eigh(input.array, UPLO.upper()))
         except xp.linalg.LinAlgError:
             nan = float("nan")
             return [
-                xp.full(shape[:-1], nan, A.array.real.dtype),
-                xp.full(shape, nan, A.array.dtype),
+                xp.full(shape[:-1], nan, input.array.real.dtype),
+                xp.full(shape, nan, input.array.dtype),
             ]
 
     return (
-        made(dtypes.real_of(A.dtype), layouts.contiguous(shape[:-1]), run),
-        made(A.dtype, column_major(shape), run),
+        made(dtypes.real_of(input.dtype), layouts.contiguous(shape[:-1]), run),
+        made(input.dtype, column_major(shape), run),
     )
 
 
@@ -207,12 +207,12 @@ def eigh(A: Tensor, UPLO: str = "L") -> Any:
     example="linalg.eigvalsh(tensor([[2., 1.], [1., 2.]]))",
     domain="hermitian",
 )
-def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
+def eigvalsh(input: Tensor, UPLO: str = "L") -> Tensor:
     """The eigenvalues of a symmetric or Hermitian matrix, ascending."""
-    return _linalg("eigh")(A, UPLO)[0]
+    return _linalg("eigh")(input, UPLO)[0]
 
 
-def _eigenvalues_gradient(g: Any, y: Any, A_dtype: DType) -> Tensor:
+def _eigenvalues_gradient(g: Any, y: Any, input_dtype: DType) -> Tensor:
     values, vectors = y
     g_values, g_vectors = g
     h = _h(vectors)
@@ -235,25 +235,25 @@ def _eigenvalues_gradient(g: Any, y: Any, A_dtype: DType) -> Tensor:
     spaces=("linalg.",),
     method=False,
     fields=("eigenvalues", "eigenvectors"),
-    vjp={"A": _eigenvalues_gradient},
+    vjp={"input": _eigenvalues_gradient},
     node="LinalgEigBackward0",
     example="linalg.eig(tensor([[0., 1.], [-1., 0.]])).eigenvalues",
 )
-def eig(A: Tensor) -> Any:
+def eig(input: Tensor) -> Any:
     """Eigenvalues and eigenvectors of any square matrix, always complex, in no special order."""
-    check_square("linalg.eig", A)
-    if A.dtype.category < dtypes.FLOAT:
-        raise TensorRuntimeError(f"Unknown Complex ScalarType for {A.dtype.title}")
-    check_kernel("linalg_eig_out_cpu", A.dtype)
-    shape = A.layout.shape
-    final = dtypes.complex_of(A.dtype)
+    check_square("linalg.eig", input)
+    if input.dtype.category < dtypes.FLOAT:
+        raise TensorRuntimeError(f"Unknown Complex ScalarType for {input.dtype.title}")
+    check_kernel("linalg_eig_out_cpu", input.dtype)
+    shape = input.layout.shape
+    final = dtypes.complex_of(input.dtype)
 
     def run(xp: Any) -> Any:
-        if not xp.isfinite(A.array).all():
+        if not xp.isfinite(input.array).all():
             raise TensorRuntimeError(
                 "torch.linalg.eig: input tensor should not contain infs or NaNs."
             )
-        return list(xp.linalg.eig(A.array))
+        return list(xp.linalg.eig(input.array))
 
     return (
         made(final, layouts.contiguous(shape[:-1]), run),
@@ -267,9 +267,10 @@ def eig(A: Tensor) -> Any:
     method=False,
     example="linalg.eigvals(tensor([[0., 1.], [-1., 0.]]))",
 )
-def eigvals(A: Tensor) -> Tensor:
+def eigvals(input: Tensor) -> Tensor:
     """The eigenvalues of any square matrix, always complex, in no special order."""
-    return _linalg("eig")(A)[0]
+    check_square("linalg.eigvals", input)
+    return _linalg("eig")(input)[0]
 
 
 def _skew(t: Tensor) -> Tensor:

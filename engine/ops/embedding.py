@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from engine import dtypes
+from engine import dtypes, tape
 from engine.errors import DtypeError, EngineError, TensorIndexError, TensorRuntimeError
 from engine.kinds import composite, kernel, made
 from engine.kinds.functional import functional
+from engine.kinds.underived import unlisted
+from engine.modes import state
 from engine.registry import F, function, ops
-from engine.tape import bump
 
 if TYPE_CHECKING:
     from engine.kinds import Made
@@ -93,6 +94,10 @@ def embedding(
     return made(weight.dtype, (*indices.layout.shape, width), run)
 
 
+_refuse = unlisted("embedding_renorm")
+_RENORM = tape.Gradient("EmbeddingRenormBackward0", lambda node, g: _refuse(g))
+
+
 @function("embedding_renorm_")
 def embedding_renorm_(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
     """Scale down, in place, the rows looked up whose norm is above ``max_norm``."""
@@ -102,10 +107,15 @@ def embedding_renorm_(weight: Tensor, indices: Tensor, max_norm: float, norm_typ
     _check_range(xp, index, weight.layout.shape[0])
     picked = weight.detach()[F.tensor(index.tolist(), dtype=dtypes.int64)]
     norms = picked.norm(norm_type, 1).array
+    recorded = state.grad and tape.requires_grad(weight)
+    tape.check_inplace(weight, recorded)
+    node = tape.make_node(_RENORM, weight, (weight,)) if recorded else None
     for row, norm in zip(index.tolist(), norms.tolist(), strict=True):
         if norm > max_norm:
             weight.array[row] *= weight.array.dtype.type(max_norm / (norm + 1e-7))
-    bump(weight)
+    tape.bump(weight)
+    if node is not None:
+        tape.rebase(weight, node)
     return weight
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from engine.errors import TensorRuntimeError, TensorValueError
 from engine.kinds.functional import functional
-from engine.kinds.record import twin
+from engine.kinds.record import parameters, twin
 from engine.registry import function, ops
 from engine.signature import ArgumentError, type_name
 from engine.tensor import Tensor
@@ -27,7 +27,8 @@ def _twin_function(name: str, op: str) -> None:
         """The function of the same name, in place."""
         return twin(ops[op])(*args, **kwargs)
 
-    function(f"nn.functional.{name}_", *([f"{name}_"] if name in _IN_TORCH else []))(call)
+    names = (f"nn.functional.{name}_", *([f"{name}_"] if name in _IN_TORCH else []))
+    function(*names, forms=lambda: (parameters(ops[op]),))(call)
 
 
 for _name, _op in {

@@ -59,7 +59,7 @@ def index_select(input: Tensor, dim: Dim, index: Tensor) -> Made:
 
 
 @kernel(
-    same_out="Expected out tensor to have dtype {y.cpp}, but got {out.cpp} instead",
+    same_out="Expected out tensor to have dtype {y.c_type}, but got {out.c_type} instead",
     vjp=lambda g, dim, index, input_shape: g.new_zeros(input_shape).scatter_add(dim, index, g),
     example="gather(tensor([[1., 2.], [3., 4.]]), 1, tensor([[0], [1]]))",
 )

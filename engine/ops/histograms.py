@@ -10,12 +10,12 @@ from engine import dtypes
 from engine.errors import (
     DtypeNotImplementedError,
     NoDataError,
-    TensorNotImplementedError,
     TensorRuntimeError,
 )
 from engine.kinds import kernel, made, working
 from engine.kinds.composite import composite
 from engine.kinds.reduction import check_takes
+from engine.kinds.underived import NODE, record_underived, underived
 from engine.registry import F
 from engine.return_types import named
 from engine.tensor import Tensor, from_array
@@ -25,16 +25,9 @@ if TYPE_CHECKING:
     from engine.parameter_types import Scalar
 
 
-def _no_gradient(name: str) -> Any:
-    def refuse(g: Any) -> Any:
-        raise TensorNotImplementedError(f"the derivative for '{name}' is not implemented.")
-
-    return refuse
-
-
 @kernel(
-    vjp={"weights": _no_gradient("bincount")},
-    node="NotImplemented",
+    vjp={"weights": underived("bincount")},
+    node=NODE,
     data_dependent=True,
     out=False,
     example="bincount(tensor([0, 1, 1, 3]))",
@@ -179,8 +172,8 @@ def _check_edges(rows: Tensor, edges: list[Tensor]) -> None:
         if e.dtype is not rows.dtype:
             raise TensorRuntimeError(
                 "torch.histogramdd: input tensor and bins tensors should have the same dtype, but "
-                f"got input with dtype {rows.dtype.cpp} and bins for dimension {d} with dtype "
-                f"{e.dtype.cpp}"
+                f"got input with dtype {rows.dtype.c_type} and bins for dimension {d} with dtype "
+                f"{e.dtype.c_type}"
             )
         if e.ndim != 1:
             raise TensorRuntimeError(
@@ -233,7 +226,10 @@ def histogram(
     flat = None if weight is None else weight.reshape(-1)
     shape = (rows.layout.shape[0],)
     hist = _counted(rows, edges, flat, density, shape)
-    return named("histogram", ("hist", "bin_edges"))((hist, edges[0]))
+    shown = edges[0].detach().clone() if edges[0] is bins else edges[0]
+    given = bins if isinstance(bins, Tensor) else None
+    record_underived("histogram", (input, given, weight), (hist, shown))
+    return named("histogram", ("hist", "bin_edges"))((hist, shown))
 
 
 @composite(
@@ -272,6 +268,11 @@ def histogramdd(
     else:
         edges = _even_edges(rows, list(bins), range)
     hist = _counted(rows, edges, weight, density, input.layout.shape[:-1])
+    if _are_edges(bins):
+        record_underived("_histogramdd_from_bin_tensors", (input, *edges, weight), (hist,))
+    else:
+        record_underived("_histogramdd_bin_edges", (input, weight), edges)
+        record_underived("_histogramdd_from_bin_cts", (input, weight), (hist,))
     return named("histogramdd", ("hist", "bin_edges"))((hist, tuple(edges)))
 
 

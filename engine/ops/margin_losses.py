@@ -12,6 +12,7 @@ from engine.kinds import Made, composite, kernel, made, working
 from engine.kinds.functional import functional
 from engine.kinds.reduction import check_takes
 from engine.kinds.results import check_castable
+from engine.kinds.underived import refuse_recorded
 from engine.ops.losses import (
     MEAN,
     NONE,
@@ -104,6 +105,7 @@ def _soft_slope(g: Tensor, input: Tensor, target: Tensor, reduction: int) -> Ten
 @kernel(name="nn.soft_margin_loss", vjp={"input": _soft_slope}, **_INTERNAL)
 def soft_margin_loss(input: Tensor, target: Tensor, reduction: int = MEAN) -> Made:
     """log(1 + exp(-target * input))."""
+    refuse_recorded("soft_margin_loss", target=target)
     common = dtypes.result_type([input.dtype, target.dtype], [], [])
     if not common.is_floating_point and not common.is_complex:
         check_castable(kind_of(dtypes.float32), input.kind)
@@ -207,6 +209,7 @@ def multi_margin_loss(
     reduction: int = MEAN,
 ) -> Made:
     """How much the other classes lack of being ``margin`` below the right one."""
+    refuse_recorded("multi_margin_loss", weight=weight)
     _check_vectors(input)
     rows, classes = _rows(input)
     count = target.layout.numel

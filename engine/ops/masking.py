@@ -15,7 +15,7 @@ from engine.errors import (
 )
 from engine.kinds import altered, composite, kernel, made, pointwise
 from engine.kinds.record import twin
-from engine.overloads import no_overload
+from engine.overloads import no_overload, texts_of
 from engine.registry import F, method, ops
 from engine.tensor import Tensor, number
 
@@ -23,14 +23,6 @@ if TYPE_CHECKING:
     from engine.kinds import Made
     from engine.layout import Layout
     from engine.parameter_types import Operand, Scalar
-
-_WHERE = (
-    "(Tensor condition)",
-    "(Tensor condition, Tensor input, Tensor other, *, Tensor out = None)",
-    "(Tensor condition, Number self, Tensor other)",
-    "(Tensor condition, Tensor input, Number other)",
-    "(Tensor condition, Number self, Number other)",
-)
 
 
 @pointwise(
@@ -62,7 +54,11 @@ def _choose(condition: Any, input: Any, other: Any, out: Any) -> Any:
     return ops["_where"].function(condition, input, other, **({} if out is None else {"out": out}))
 
 
-@composite(method=False, out=False, example="where(tensor([True, False]), tensor([1., 2.]), 0.)")
+@composite(
+    method=False,
+    out=False,
+    example="where(tensor([True, False]), tensor([1., 2.]), 0.)",
+)
 def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
     """``input`` where ``condition`` holds, else ``other``; broadcast and promoted.
 
@@ -73,7 +69,8 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
         return F.nonzero(condition, as_tuple=True)
     if not isinstance(condition, Tensor) or not all(isinstance(v, numbers) for v in (input, other)):
         given = (condition,) if input is None else (condition, input)
-        raise no_overload("where", given if other is None else (*given, other), {}, _WHERE)
+        whole = given if other is None else (*given, other)
+        raise no_overload("where", whole, {}, texts_of("where"))
     return _choose(condition, input, other, out)
 
 
@@ -180,8 +177,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Made:
 def _filled(input: Tensor, mask: Tensor, value: Any) -> Made:
     if not mask.dtype.is_bool:
         raise TensorRuntimeError(
-            "masked_fill_ only supports boolean masks, but got mask with dtype "
-            f"{mask.dtype.cpp if mask.dtype.name != 'int64' else 'long int'}"
+            f"masked_fill_ only supports boolean masks, but got mask with dtype {mask.dtype.c_type}"
         )
     shape = layouts.broadcast_shapes(mask.layout.shape, input.layout.shape)
     if shape == input.layout.shape:

@@ -294,7 +294,7 @@ def _matmul_plan(a: Layout, b: Layout) -> Any:
     compose=_composed,
     flat="mm",
     spaces=("", "linalg."),
-    example="tensor([[1., 2.], [3., 4.]]) @ tensor([1., 1.])",
+    example="matmul(tensor([[1., 2.], [3., 4.]]), tensor([1., 1.]))",
 )
 def matmul(input: Tensor, other: Tensor) -> Any:
     """The matrix product of the last two dimensions, leading ones broadcast.

@@ -12,20 +12,13 @@ from engine.plain_calls import check_tensors
 from engine.registry import F, function, functions
 
 if TYPE_CHECKING:
-    from engine.dtypes import DType
     from engine.kinds import Made
     from engine.parameter_types import Dim, Dims, Tensors
     from engine.tensor import Tensor
 
-_C_TYPES = {"int16": "short int", "int64": "long int"}
-
 
 def _linalg(name: str) -> Any:
     return functions[f"linalg.{name}"]
-
-
-def _c_type(dtype: DType) -> str:
-    return _C_TYPES.get(dtype.name, dtype.cpp)
 
 
 def _count(shape: Any) -> int:
@@ -125,6 +118,7 @@ def _exponential_gradient(g: Tensor, A: Tensor) -> Tensor:
     method=False,
     vjp={"A": _exponential_gradient},
     node="LinalgMatrixExpBackward0",
+    out=False,
     example="linalg.matrix_exp(zeros(2, 2))",
 )
 def linalg_matrix_exp(A: Tensor) -> Made:
@@ -134,7 +128,7 @@ def linalg_matrix_exp(A: Tensor) -> Made:
     return made(A.dtype, A.layout.shape, lambda xp: _exponential(xp, working(A)))
 
 
-@composite(example="matrix_exp(zeros(2, 2))")
+@composite(out=False, example="matrix_exp(zeros(2, 2))")
 def matrix_exp(input: Tensor) -> Tensor:
     """The exponential of each square matrix (not of its elements)."""
     return _linalg("matrix_exp")(input)
@@ -187,7 +181,7 @@ def _check_chain(tensors: Tensors) -> None:
         if t.dtype is not tensors[0].dtype:
             raise DtypeError(
                 "multi_dot(): all tensors must have be the same dtype but tensor 0 is "
-                f"{_c_type(tensors[0].dtype)} and tensor {at} {_c_type(t.dtype)}"
+                f"{tensors[0].dtype.c_type} and tensor {at} {t.dtype.c_type}"
             )
 
 
@@ -242,6 +236,7 @@ def chain_matmul(*matrices: Tensor) -> Tensor:
     name="linalg.vander",
     spaces=("linalg.",),
     method=False,
+    out=False,
     example="linalg.vander(tensor([1., 2., 3.]))",
 )
 def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:

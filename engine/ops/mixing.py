@@ -9,7 +9,7 @@ from engine.errors import DimError, DtypeError, TensorRuntimeError, TensorValueE
 from engine.kinds import composite, kernel, made
 from engine.kinds.functional import functional
 from engine.kinds.recomputed import array_of, differentiated
-from engine.kinds.record import twin
+from engine.kinds.record import parameters, twin
 from engine.kinds.reduction import check_takes
 from engine.registry import F, function, ops
 
@@ -84,8 +84,8 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
             )
     if not input1.dtype is input2.dtype is weight.dtype:
         raise DtypeError(
-            f"All tensors must have the same dtype, got input1: {input1.dtype.cpp}, input2: "
-            f"{input2.dtype.cpp}, weight: {weight.dtype.cpp}"
+            f"All tensors must have the same dtype, got input1: {input1.dtype.c_type}, input2: "
+            f"{input2.dtype.c_type}, weight: {weight.dtype.c_type}"
         )
     a = input1.reshape((-1, one[-1]))
     b = input2.reshape((-1, two[-1]))
@@ -149,6 +149,7 @@ def _rrelu_slope(g: Tensor, input: Tensor, noise: Tensor) -> Tensor:
     inplace=True,
     named_inplace=False,
     **_INTERNAL,
+    inplace_number=1,
 )
 def _rrelu_with_noise(input: Tensor, noise: Tensor) -> Made:
     """Each element times its slope."""
@@ -199,7 +200,7 @@ def rrelu_(
     return _rrelu(input, lower, upper, training, generator, True)
 
 
-@function("nn.functional.rrelu_")
+@function("nn.functional.rrelu_", forms=lambda: (parameters(ops["rrelu_"]),))
 def _rrelu_twin(*args: Any, **kwargs: Any) -> Any:
     """rrelu that changes its input."""
     return ops["rrelu_"].function(*args, **kwargs)

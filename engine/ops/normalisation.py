@@ -9,6 +9,7 @@ from engine.errors import DimError, DtypeError, TensorRuntimeError, TensorValueE
 from engine.kinds import composite, kernel, made, working
 from engine.kinds.functional import functional
 from engine.kinds.reduction import check_takes
+from engine.kinds.underived import refuse_recorded
 from engine.ops.padding import kept_format
 from engine.registry import F, ops
 
@@ -305,6 +306,7 @@ def batch_norm(
         missing = "running_mean" if running_mean is None else "running_var"
         raise TensorRuntimeError(f"{missing} must be defined in evaluation mode")
     _check_mixed(input, weight, bias, running_mean, running_var)
+    refuse_recorded("native_batch_norm", running_mean=running_mean, running_var=running_var)
     known = (None, None) if training else (running_mean, running_var)
     y = ops["nn.batch_norm"].function(input, weight, bias, *known, training, eps)
     if training and (running_mean is not None or running_var is not None):

@@ -194,7 +194,11 @@ def _check_difference(input: Tensor, other: Tensor) -> None:
         )
 
 
-@kernel(vjp={"input,other": _distance_gradient}, example="dist(tensor([1., 2.]), tensor([4., 6.]))")
+@kernel(
+    vjp={"input,other": _distance_gradient},
+    out=False,
+    example="dist(tensor([1., 2.]), tensor([4., 6.]))",
+)
 def dist(input: Tensor, other: Tensor, p: Scalar = 2) -> Made:
     """The ``p``-norm of the difference of two tensors that broadcast."""
     _check_difference(input, other)

@@ -11,6 +11,7 @@ from engine.errors import DtypeError, TensorRuntimeError
 from engine.kinds import kernel, made, reduction, working
 from engine.kinds.composite import composite, overloaded
 from engine.kinds.reduction import check_not_empty, check_takes, reduced_shape
+from engine.kinds.twins import as_numbered
 from engine.layout import wrap_dim
 from engine.ops.extrema import gradient_to_picked, gradient_to_ties
 from engine.registry import F
@@ -271,7 +272,7 @@ def _shaped(values: Tensor, single: bool, ndim: int, d: int | None, keepdim: boo
             values = values.reshape((1,) * ndim + (values.layout.shape[-1],))
     elif not keepdim:
         values = values.squeeze(d)
-    return values.squeeze(-1) if single else values.movedim(-1, 0)
+    return as_numbered(values.squeeze(-1), 3) if single else values.movedim(-1, 0)
 
 
 @composite(example="quantile(tensor([1., 2., 4.]), 0.25)")

@@ -35,15 +35,16 @@ function("nn.Parameter", "nn.parameter.Parameter")(Parameter)
 
 
 def _gradients(parameters: Any) -> list[Tensor]:
+    """The gradients there are, without their history: nothing here is recorded."""
     listed = [parameters] if isinstance(parameters, Tensor) else list(parameters)
-    return [p.ag.grad for p in listed if p.ag is not None and p.ag.grad is not None]
+    return [p.ag.grad.detach() for p in listed if p.ag is not None and p.ag.grad is not None]
 
 
 def _total_norm(tensors: list[Tensor], norm_type: float, error_if_nonfinite: bool) -> Tensor:
     if not tensors:
         return F.tensor(0.0)
     norm = functions["linalg.vector_norm"]
-    norms = [norm(t, norm_type) for t in tensors]
+    norms = [norm(t.detach(), norm_type) for t in tensors]
     total: Tensor = norm(F.stack([n.to(norms[0].dtype) for n in norms]), norm_type)
     if error_if_nonfinite and not bool(F.isfinite(total)):
         raise TensorRuntimeError(
@@ -71,7 +72,7 @@ def clip_grads_with_norm_(
     parameters: Any, max_norm: float, total_norm: Tensor, foreach: bool | None = None
 ) -> None:
     """Scale all gradients so that their common norm is at most ``max_norm``."""
-    factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
+    factor = (float(max_norm) / (total_norm.detach() + 1e-6)).clamp(max=1.0)
     for g in _gradients(parameters):
         g.mul_(factor)
 

@@ -12,6 +12,7 @@ from engine.kinds import Made, composite, kernel, working
 from engine.kinds.functional import functional
 from engine.kinds.reduction import check_takes
 from engine.kinds.results import check_castable
+from engine.kinds.underived import refuse_recorded
 from engine.modes import warn
 from engine.ops.losses import (
     MEAN,
@@ -62,6 +63,7 @@ def binary_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = MEAN
 ) -> Made:
     """The cross entropy of chances and truths."""
+    refuse_recorded("binary_cross_entropy", weight=weight)
     check_takes("f", "binary_cross_entropy", input.dtype)
     for t in (target, weight):
         if t is not None and t.dtype is not input.dtype:
@@ -122,6 +124,7 @@ def binary_cross_entropy_with_logits(
     reduction: int = NONE,
 ) -> Made:
     """The cross entropy of truths and chances that are given by their logits."""
+    refuse_recorded("binary_cross_entropy_with_logits", weight=weight, pos_weight=pos_weight)
     check_takes("f", "log_sigmoid_cpu", input.dtype)
     device = input.kind.device
     common = dtypes.result_type([input.dtype, target.dtype], [], [])

@@ -25,12 +25,6 @@ if TYPE_CHECKING:
     from engine.parameter_types import Dim, Scalar
     from engine.tensor import Tensor
 
-_C_TYPES = {"int16": "short int", "int64": "long int"}
-
-
-def _c_type(dtype: DType) -> str:
-    return _C_TYPES.get(dtype.name, dtype.cpp)
-
 
 def _dot(x: Any, y: Any) -> Any:
     return x.dot(y)
@@ -205,8 +199,8 @@ def baddbmm(
     shape, multiply = ops["bmm"].body(batch1, batch2)
     if not input.dtype is batch1.dtype is batch2.dtype:
         raise DtypeError(
-            f"Input dtypes must be the same, got: input {_c_type(input.dtype)}, batch1: "
-            f"{_c_type(batch1.dtype)}, batch2: {_c_type(batch2.dtype)}"
+            f"Input dtypes must be the same, got: input {input.dtype.c_type}, batch1: "
+            f"{batch1.dtype.c_type}, batch2: {batch2.dtype.c_type}"
         )
     _check_stub(input.dtype, "baddbmm")
     return shape, multiply

@@ -13,7 +13,6 @@ from engine.draws import arranged, chosen
 from engine.dtypes import DType
 from engine.errors import (
     DtypeNotImplementedError,
-    TensorNotImplementedError,
     TensorRuntimeError,
     TensorTypeError,
     TensorValueError,
@@ -21,8 +20,9 @@ from engine.errors import (
 from engine.kinds.creation import creation
 from engine.kinds.kernel import Made, kernel, made
 from engine.kinds.sizes import check_sizes
+from engine.kinds.underived import NODE, underived
 from engine.modes import state
-from engine.overloads import no_overload
+from engine.overloads import no_overload, texts_of
 from engine.random import Generator
 from engine.registry import function, method, ops
 from engine.signature import ArgumentError, parameters_of, type_name
@@ -386,16 +386,12 @@ def _bernoulli(input: Tensor, *, generator: Generator | None = None) -> Made:
     return _by_probability(input.dtype, layout, input, generator)
 
 
-def _no_derivative(g: Tensor) -> Tensor:
-    raise TensorNotImplementedError("derivative for aten::bernoulli is not implemented")
-
-
 @kernel(
-    vjp=_no_derivative,
+    vjp=underived("bernoulli"),
     function=False,
     method=False,
     name="_bernoulli_p",
-    node="NotImplemented",
+    node=NODE,
     example="bernoulli(zeros(3), 0.5)",
 )
 def _bernoulli_p(input: Tensor, p: float, *, generator: Generator | None = None) -> Made:
@@ -421,6 +417,8 @@ def bernoulli(*args: Any, **kwargs: Any) -> Tensor:
     try:
         drawn: Tensor = call(*args, **kwargs)
     except ArgumentError as error:
+        if not args and "input" not in kwargs or len(args) + len(kwargs) > 2:
+            raise no_overload("bernoulli", args, kwargs, texts_of("bernoulli")) from None
         raise ArgumentError(
             str(error).replace("_bernoulli_p", "bernoulli").replace("_bernoulli", "bernoulli"),
             error.parameter,
@@ -513,7 +511,7 @@ _NORMAL_TEXTS = (
 )
 
 
-@function("normal")
+@function("normal", forms=_NORMAL_TEXTS)
 def normal(*args: Any, **kwargs: Any) -> Tensor:
     """Normal numbers; mean and deviation are numbers (with a ``size``) or tensors."""
     mean = args[0] if args else kwargs.get("mean")
@@ -529,7 +527,13 @@ def normal(*args: Any, **kwargs: Any) -> Tensor:
     return drawn
 
 
-@kernel(vjp=_zeros, method=False, node="PoissonBackward0", example="poisson(tensor([2., 9.]))")
+@kernel(
+    vjp=_zeros,
+    method=False,
+    out=False,
+    node="PoissonBackward0",
+    example="poisson(tensor([2., 9.]))",
+)
 def poisson(input: Tensor, generator: Generator | None = None) -> Made:
     """Poisson numbers of the rates that the elements give."""
     layout = layouts.contiguous(input.layout.shape)
@@ -542,7 +546,13 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Made:
     )
 
 
-@kernel(method=False, example="binomial(tensor([10.]), tensor([0.5]))")
+@kernel(
+    vjp=dict.fromkeys(("count", "prob"), underived("binomial")),
+    method=False,
+    out=False,
+    node=NODE,
+    example="binomial(tensor([10.]), tensor([0.5]))",
+)
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Made:
     """How many of ``count`` trials of probability ``prob`` succeed."""
     for t, name in ((count, "count"), (prob, "prob")):

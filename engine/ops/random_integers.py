@@ -61,7 +61,7 @@ _RANDINT_TEXTS = tuple(
 )
 
 
-@function("randint")
+@function("randint", forms=_RANDINT_TEXTS)
 def randint(*args: Any, **kwargs: Any) -> Tensor:
     """Integers from ``low`` (0) up to ``high``, not included; int64 unless ``dtype`` is given."""
     given = len(args) + sum(k in kwargs for k in ("low", "high", "size"))
@@ -122,7 +122,7 @@ def _is_bound(value: Any) -> bool:
     return value.__class__ in (int, bool)
 
 
-@function("randint_like")
+@function("randint_like", forms=_LIKE_TEXTS)
 def randint_like(*args: Any, **kwargs: Any) -> Tensor:
     """Integers in the tensor's shape, dtype and device."""
     given = len(args) + sum(k in kwargs for k in ("input", "low", "high"))

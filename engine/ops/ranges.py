@@ -51,7 +51,7 @@ _ARANGE_TEXTS = (
 )
 
 
-@function("arange")
+@function("arange", forms=_ARANGE_TEXTS)
 def arange(*args: Any, **kwargs: Any) -> Tensor:
     """Numbers from ``start`` (0) up to ``end``, not included, in steps of ``step`` (1).
 
@@ -187,18 +187,22 @@ def _spaced_texts(more: str) -> tuple[str, ...]:
     return tuple(f"({pair}, int steps,{more} *, Tensor out = None, {_OPTIONS}" for pair in pairs)
 
 
-@function("linspace")
+_SPACED_TEXTS = _spaced_texts("")
+_LOG_SPACED_TEXTS = _spaced_texts(" float base = 10.0,")
+
+
+@function("linspace", forms=_SPACED_TEXTS)
 def linspace(*args: Any, **kwargs: Any) -> Tensor:
     """``steps`` evenly spaced numbers from ``start`` to ``end``, both included."""
     try:
         (start, end, steps, dtype), shared = bind_creation("linspace", _SPACED, args, kwargs)
     except TensorTypeError:
-        raise no_overload("linspace", args, kwargs, _spaced_texts("")) from None
+        raise no_overload("linspace", args, kwargs, _SPACED_TEXTS) from None
     planned = _spaced_plan("linspace", start, end, steps, dtype, shared.out, None)
     return finish_creation("linspace", planned, planned.dtype, shared, dtype)
 
 
-@function("logspace")
+@function("logspace", forms=_LOG_SPACED_TEXTS)
 def logspace(*args: Any, **kwargs: Any) -> Tensor:
     """``base`` raised to ``steps`` evenly spaced numbers from ``start`` to ``end``."""
     try:
@@ -206,8 +210,7 @@ def logspace(*args: Any, **kwargs: Any) -> Tensor:
             "logspace", _LOG_SPACED, args, kwargs
         )
     except TensorTypeError:
-        texts = _spaced_texts(" float base = 10.0,")
-        raise no_overload("logspace", args, kwargs, texts) from None
+        raise no_overload("logspace", args, kwargs, _LOG_SPACED_TEXTS) from None
     planned = _spaced_plan("logspace", start, end, steps, dtype, shared.out, base)
     return finish_creation("logspace", planned, planned.dtype, shared, dtype)
 
@@ -295,7 +298,7 @@ _EYE_TEXTS = (
 )
 
 
-@function("eye")
+@function("eye", forms=_EYE_TEXTS)
 def eye(*args: Any, **kwargs: Any) -> Tensor:
     """Ones on the main diagonal, zeros elsewhere; ``n`` rows, ``m`` columns (as many)."""
     wide = len(args) > 1 or "m" in kwargs

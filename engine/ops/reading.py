@@ -13,6 +13,7 @@ from engine.errors import TensorTypeError, TensorValueError
 from engine.kinds.creation import check_differentiable, check_options, default_device, target_device
 from engine.kinds.results import finish, result
 from engine.modes import state, warn
+from engine.overloads import no_overload
 from engine.registry import function, method
 from engine.signature import Parameter, bind, parameters_of, type_name
 from engine.storage import Storage
@@ -46,7 +47,7 @@ def _leaf(array: Any, dtype: DType, device: Device, requires_grad: bool) -> Tens
     return t
 
 
-@function("tensor")
+@function("tensor", forms=(_TENSOR,))
 def tensor(*args: Any, **kwargs: Any) -> Tensor:
     """A tensor from a number or nested lists of numbers; the data is copied.
 
@@ -83,7 +84,7 @@ def _read(
     return _leaf(array, found, target_device(device), requires_grad)
 
 
-@function("as_tensor")
+@function("as_tensor", forms=(_AS_TENSOR,))
 def as_tensor(*args: Any, **kwargs: Any) -> Tensor:
     """A tensor of ``data``: a tensor itself or an array's own memory where nothing must change,
     else a copy."""
@@ -97,7 +98,7 @@ def as_tensor(*args: Any, **kwargs: Any) -> Tensor:
     return _read(data, dtype, device)
 
 
-@function("from_numpy")
+@function("from_numpy", forms=("(np.ndarray ndarray)",))
 def from_numpy(*args: Any) -> Tensor:
     """A tensor over the memory of a numpy array: changes are seen on both sides."""
     if len(args) != 1:
@@ -158,7 +159,7 @@ def _asarray_signature(
 _ASARRAY: tuple[Parameter, ...] = parameters_of(_asarray_signature)
 
 
-@function("asarray")
+@function("asarray", forms=(_ASARRAY,))
 def asarray(*args: Any, **kwargs: Any) -> Tensor:
     """A tensor of ``obj`` that shares memory where it can; ``copy`` forces or forbids a copy."""
     obj, dtype, device, copy, requires_grad = bind("asarray", _ASARRAY, args, kwargs)
@@ -200,7 +201,7 @@ def _frombuffer_signature(
 _FROMBUFFER: tuple[Parameter, ...] = parameters_of(_frombuffer_signature)
 
 
-@function("frombuffer")
+@function("frombuffer", forms=(_FROMBUFFER,))
 def frombuffer(*args: Any, **kwargs: Any) -> Tensor:
     """A 1-d tensor over the memory of a buffer, read as elements of ``dtype``."""
     buffer, dtype, count, offset, requires_grad = bind("frombuffer", _FROMBUFFER, args, kwargs)
@@ -255,12 +256,22 @@ def new_tensor(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     return _read(data, dtype or x.dtype, device or x.device, requires_grad)
 
 
+_LEGACY_TEXTS = (
+    "(*, torch.device device = None)",
+    "(torch.Storage storage)",
+    "(Tensor other)",
+    "(tuple of ints size, *, torch.device device = None)",
+    "(object data, *, torch.device device = None)",
+)
+
+
 def legacy(dtype: DType, args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> Tensor:
     """PyTorch's old constructors: sizes as separate integers give uninitialised elements, one
     sequence its numbers."""
-    kwargs.pop("device", None)
-    if kwargs:
-        raise TensorTypeError(f"{name}() got an unexpected keyword argument '{next(iter(kwargs))}'")
+    device = kwargs.pop("device", None)
+    if kwargs or (len(args) > 1 and isinstance(args[0], Tensor)):
+        given = kwargs if device is None else {"device": device, **kwargs}
+        raise no_overload("new", args, given, _LEGACY_TEXTS)
     sizes = args[0] if len(args) == 1 and isinstance(args[0], layouts.Size) else args
     if all(n.__class__ is int for n in sizes):
         shape = tuple(sizes) if sizes or args else (0,)
@@ -268,6 +279,12 @@ def legacy(dtype: DType, args: tuple[Any, ...], kwargs: dict[str, Any], name: st
 
         return F.empty(shape, dtype=dtype)
     data = args[0]
+    if data.__class__ is int:
+        at = next(i for i, n in enumerate(args) if n.__class__ is not int)
+        raise TensorTypeError(
+            f"new(): argument 'size' failed to unpack the object at pos {at + 1} with error "
+            f'"type must be tuple of ints,but got {type_name(args[at])}"'
+        )
     if isinstance(data, Tensor):
         if name != "Tensor" and data.dtype is not dtype:
             raise TensorTypeError(_wrong_options(dtype, data.dtype))
@@ -284,10 +301,9 @@ def _wrong_options(wanted: DType, given: DType) -> str:
         "device=cpu, layout=Strided, requires_grad=false (default), pinned_memory=false "
         "(default), memory_format=(nullopt))"
     )
-    spelled = {"int64": "long int"}
     return (
-        f"expected TensorOptions(dtype={spelled.get(wanted.name, wanted.cpp)}, {shared} (got "
-        f"TensorOptions(dtype={spelled.get(given.name, given.cpp)}, {shared})"
+        f"expected TensorOptions(dtype={wanted.c_type}, {shared} (got "
+        f"TensorOptions(dtype={given.c_type}, {shared})"
     )
 
 
@@ -326,7 +342,7 @@ TENSOR_TYPES: dict[str, TensorType] = {
 }
 
 for _name, _type in TENSOR_TYPES.items():
-    function(_name)(_type)
+    function(_name, forms=_LEGACY_TEXTS)(_type)
 
 
 @method("new")

@@ -56,13 +56,14 @@ def _roll_gradient(g: Tensor, shifts: tuple[int, ...], dims: tuple[int, ...]) ->
 
 
 @kernel(vjp=_roll_gradient, out=False, example="roll(arange(5), 2)")
-def roll(input: Tensor, shifts: Dims, dims: Dims = ()) -> Made:
+def roll(input: Tensor, shifts: Dims, dims: Dims | None = ()) -> Made:
     """The elements moved on by ``shifts``, what falls off coming back at the other end.
 
     Without ``dims`` the flattened elements are moved.
     """
     if not shifts:
         raise TensorRuntimeError("`shifts` required")
+    dims = dims or ()
     if not (len(dims) == 0 and len(shifts) == 1) and len(shifts) != len(dims):
         raise TensorRuntimeError(
             f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}"
@@ -233,7 +234,7 @@ def _masked(input: Tensor, diagonal: int, name: str) -> Made:
 
 
 @kernel(
-    same_out="Expected out tensor to have dtype {y.cpp}, but got {out.cpp} instead",
+    same_out="Expected out tensor to have dtype {y.c_type}, but got {out.c_type} instead",
     vjp=_triangle("tril"),
     inplace=True,
     example="tril(tensor([[1., 2.], [3., 4.]]))",
@@ -244,7 +245,7 @@ def tril(input: Tensor, diagonal: int = 0) -> Made:
 
 
 @kernel(
-    same_out="Expected out tensor to have dtype {y.cpp}, but got {out.cpp} instead",
+    same_out="Expected out tensor to have dtype {y.c_type}, but got {out.c_type} instead",
     vjp=_triangle("triu"),
     inplace=True,
     example="triu(tensor([[1., 2.], [3., 4.]]))",

@@ -161,7 +161,7 @@ def _scatter_gradients(
 
 
 @kernel(
-    same_out="Expected out tensor to have dtype {y.cpp}, but got {out.cpp} instead",
+    same_out="Expected out tensor to have dtype {y.c_type}, but got {out.c_type} instead",
     vjp={"input,src": _scatter_gradients},
     inplace=True,
     example="scatter_reduce(zeros(3), 0, tensor([0, 0]), tensor([1., 2.]), 'sum')",
@@ -216,7 +216,7 @@ def _index_gradients(
 
 
 @kernel(
-    same_out="Expected out tensor to have dtype {y.cpp}, but got {out.cpp} instead",
+    same_out="Expected out tensor to have dtype {y.c_type}, but got {out.c_type} instead",
     vjp={"input,source": _index_gradients},
     inplace=True,
     example="index_reduce(zeros(2), 0, tensor([0, 0]), tensor([1., 2.]), 'amax')",

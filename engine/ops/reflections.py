@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 from engine.errors import TensorRuntimeError
 from engine.formats import contiguous_format
 from engine.kinds import composite, kernel, made
+from engine.kinds.recomputed import array_of, differentiated
+from engine.kinds.underived import unlisted
 from engine.matrices import check_kernel, column_major
 from engine.registry import F, functions
 
@@ -109,7 +111,11 @@ def orgqr(input: Tensor, input2: Tensor) -> Tensor:
     return _linalg("householder_product")(input, input2)
 
 
-@kernel(fields=("a", "tau"), example="geqrf(tensor([[3., 1.], [4., 2.]])).tau")
+@kernel(
+    fields=("a", "tau"),
+    vjp={"input": unlisted("geqrf")},
+    example="geqrf(tensor([[3., 1.], [4., 2.]])).tau",
+)
 def geqrf(input: Tensor) -> Any:
     """R above the diagonal and the Householder vectors below it, with their factors."""
     if input.ndim < 2:
@@ -128,16 +134,45 @@ def geqrf(input: Tensor) -> Any:
     )
 
 
-@composite(example="ormqr(*geqrf(tensor([[3., 1.], [4., 2.]])), ones(2, 1))")
-def ormqr(
-    input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False
-) -> Tensor:
-    """The full Q of reflections (or its adjoint) times a matrix, from the left or the right."""
-    if input.ndim < 2:
-        raise TensorRuntimeError("torch.ormqr: input must have at least 2 dimensions.")
-    if other.ndim < 2:
-        raise TensorRuntimeError("torch.ormqr: other must have at least 2 dimensions.")
-    check_kernel("ormqr_cpu", input.dtype)
+def _check_turned(input: Tensor, tau: Tensor, other: Tensor, side: int) -> None:
+    """Refuse shapes and dtypes that do not go together; ``side`` of ``other`` meets the Q."""
+    height, width = input.layout.shape[-2:]
+    turned = other.layout.shape[side]
+    if turned != height:
+        raise TensorRuntimeError(
+            f"torch.ormqr: other.shape[{side}] must be equal to input.shape[-2]"
+        )
+    if tau.ndim and tau.layout.shape[-1] != min(turned, width):
+        raise TensorRuntimeError(
+            f"torch.ormqr: tau.shape[-1] must be equal to min(other.shape[{side}], input.shape[-1])"
+        )
+    if input.ndim - tau.ndim != 1:
+        raise TensorRuntimeError(
+            "torch.ormqr: Expected tau to have one dimension less than input, but got tau.ndim "
+            f"equal to {tau.ndim} and input.ndim is equal to {input.ndim}"
+        )
+    if input.ndim != other.ndim:
+        raise TensorRuntimeError(
+            "torch.ormqr: Expected other to have the same number of dimensions as input, but got "
+            f"other.ndim equal to {other.ndim} and input.ndim is equal to {input.ndim}"
+        )
+    lead = input.layout.shape[:-2]
+    for name, t, own in (("tau", tau, 1), ("other", other, 2)):
+        found = t.layout.shape[: t.ndim - own]
+        if found != lead:
+            raise TensorRuntimeError(
+                f"torch.ormqr: Expected batch dimensions of {name} to be equal to "
+                f"input.shape[:-2], but got {list(found)}"
+            )
+    for name, t in (("tau", tau), ("other", other)):
+        if t.dtype is not input.dtype:
+            raise TensorRuntimeError(
+                f"torch.ormqr: Expected input and {name} to have the same dtype, but input has "
+                f"dtype{input.dtype.title} and {name} has dtype {t.dtype.title}"
+            )
+
+
+def _turned(input: Tensor, tau: Tensor, other: Tensor, left: bool, transpose: bool) -> Tensor:
     m, n = input.layout.shape[-2:]
     whole = input
     if n < m:
@@ -148,3 +183,36 @@ def ormqr(
     q = q.mH if transpose else q
     y = q @ other if left else other @ q
     return y.mT.clone(memory_format=contiguous_format).mT
+
+
+def _turned_gradients(
+    g: Tensor,
+    input: Tensor,
+    tau: Tensor,
+    other: Tensor,
+    left: bool,
+    transpose: bool,
+    needed: tuple[bool, ...],
+) -> list[Any]:
+    return differentiated(_turned, g, (input, tau, other), needed, left, transpose)
+
+
+@kernel(
+    vjp={"input,tau,other": _turned_gradients},
+    example="ormqr(*geqrf(tensor([[3., 1.], [4., 2.]])), ones(2, 1))",
+)
+def ormqr(
+    input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False
+) -> Made:
+    """The full Q of reflections (or its adjoint) times a matrix, from the left or the right."""
+    if input.ndim < 2:
+        raise TensorRuntimeError("torch.ormqr: input must have at least 2 dimensions.")
+    if other.ndim < 2:
+        raise TensorRuntimeError("torch.ormqr: other must have at least 2 dimensions.")
+    _check_turned(input, tau, other, -2 if left else -1)
+    check_kernel("ormqr_cpu", input.dtype)
+
+    def run(xp: Any) -> Any:
+        return array_of(_turned, input, tau, other, left, transpose)
+
+    return made(other.dtype, column_major(tuple(other.layout.shape)), run)

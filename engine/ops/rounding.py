@@ -247,14 +247,36 @@ def _between(xp: Any, x: Any, low: Any, high: Any) -> Any:
     return xp.minimum(xp.maximum(x, low), high)
 
 
+# What all forms of clamping have in common, and those with one bound.
+_CLAMPING: dict[str, Any] = {
+    "promote": _bounded,
+    "number_strides": "inner",
+    "check_number": _check_bound,
+    "refuse_inplace": _refuse_into,
+}
+_RAISING: dict[str, Any] = _CLAMPING | {
+    "ufunc": "maximum",
+    "stub": "clamp_min_scalar_cpu",
+    "vjp": {
+        "input": lambda g, input, min: _keep(input >= min, g),
+        "min": lambda g, input, min: _keep(input < min, g),
+    },
+}
+_LOWERING: dict[str, Any] = _CLAMPING | {
+    "ufunc": "minimum",
+    "stub": "clamp_max_scalar_cpu",
+    "vjp": {
+        "input": lambda g, input, max: _keep(input <= max, g),
+        "max": lambda g, input, max: _keep(input > max, g),
+    },
+}
+
+
 @pointwise(
+    **_CLAMPING,
     kernel=_between,
-    promote=_bounded,
     stub="clamp_scalar_cpu",
     refuse=_check_bounds("clamp"),
-    number_strides="inner",
-    check_number=_check_bound,
-    refuse_inplace=_refuse_into,
     vjp={
         "input": lambda g, input, min, max: _keep((input >= min) & (input <= max), g),
         "min": lambda g, input, min, max: _keep((input < min) & (max > min), g),
@@ -273,17 +295,8 @@ def clamp(input: Tensor, min: Operand | None = None, max: Operand | None = None)
 
 
 @pointwise(
-    ufunc="maximum",
-    promote=_bounded,
-    stub="clamp_min_scalar_cpu",
+    **_RAISING,
     refuse=_check_bounds("clamp"),
-    number_strides="inner",
-    check_number=_check_bound,
-    refuse_inplace=_refuse_into,
-    vjp={
-        "input": lambda g, input, min: _keep(input >= min, g),
-        "min": lambda g, input, min: _keep(input < min, g),
-    },
     variant=_clamp_node,
     function=False,
     method=False,
@@ -295,17 +308,8 @@ def clamp_low(input: Tensor, min: Operand) -> Tensor:
 
 
 @pointwise(
-    ufunc="minimum",
-    promote=_bounded,
-    stub="clamp_max_scalar_cpu",
+    **_LOWERING,
     refuse=_check_bounds("clamp"),
-    number_strides="inner",
-    check_number=_check_bound,
-    refuse_inplace=_refuse_into,
-    vjp={
-        "input": lambda g, input, max: _keep(input <= max, g),
-        "max": lambda g, input, max: _keep(input > max, g),
-    },
     variant=_clamp_node,
     function=False,
     method=False,
@@ -317,17 +321,8 @@ def clamp_high(input: Tensor, max: Operand) -> Tensor:
 
 
 @pointwise(
-    ufunc="maximum",
-    promote=_bounded,
-    stub="clamp_min_scalar_cpu",
+    **_RAISING,
     refuse=_check_bounds("clamp_min"),
-    number_strides="inner",
-    check_number=_check_bound,
-    refuse_inplace=_refuse_into,
-    vjp={
-        "input": lambda g, input, min: _keep(input >= min, g),
-        "min": lambda g, input, min: _keep(input < min, g),
-    },
     variant=_bound_node("ClampMin"),
     example="clamp_min(tensor([-1., 2.]), 0)",
 )
@@ -336,17 +331,8 @@ def clamp_min(input: Tensor, min: Operand) -> Tensor:
 
 
 @pointwise(
-    ufunc="minimum",
-    promote=_bounded,
-    stub="clamp_max_scalar_cpu",
+    **_LOWERING,
     refuse=_check_bounds("clamp_max"),
-    number_strides="inner",
-    check_number=_check_bound,
-    refuse_inplace=_refuse_into,
-    vjp={
-        "input": lambda g, input, max: _keep(input <= max, g),
-        "max": lambda g, input, max: _keep(input > max, g),
-    },
     variant=_bound_node("ClampMax"),
     example="clamp_max(tensor([-1., 2.]), 0)",
 )

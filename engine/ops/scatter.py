@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from engine import indices, scalars
-from engine.errors import TensorNotImplementedError, TensorRuntimeError
+from engine.errors import TensorRuntimeError
 from engine.kinds import altered, composite, kernel
 from engine.kinds.record import twin
 from engine.kinds.targets import check_scattered
+from engine.kinds.underived import NODE, underived
 from engine.overloads import no_overload
 from engine.registry import method, ops
 from engine.tensor import Tensor
@@ -62,7 +63,7 @@ def _multiply(xp: Any, array: Any, keys: Any, values: Any) -> None:
 
 
 @kernel(
-    same_out="Expected out tensor to have dtype {y.cpp}, but got {out.cpp} instead",
+    same_out="Expected out tensor to have dtype {y.c_type}, but got {out.c_type} instead",
     vjp={
         "input": lambda g, dim, index: g.scatter(dim, index, 0),
         "src": lambda g, dim, index, src_shape: indices.check_whole(
@@ -80,7 +81,7 @@ def _scatter_source(input: Tensor, dim: Dim, index: Tensor, src: Tensor) -> Made
 
 
 @kernel(
-    same_out="Expected out tensor to have dtype {y.cpp}, but got {out.cpp} instead",
+    same_out="Expected out tensor to have dtype {y.c_type}, but got {out.c_type} instead",
     vjp={"input": lambda g, dim, index: g.scatter(dim, index, 0)},
     inplace=True,
     function=False,
@@ -94,19 +95,15 @@ def _scatter_number(input: Tensor, dim: Dim, index: Tensor, value: Scalar) -> Ma
     return _written(input, d, index, scalars.element(value, input.dtype), _store)
 
 
-def _no_derivative(g: Tensor) -> Tensor:
-    raise TensorNotImplementedError("derivative for aten::scatter is not implemented")
-
-
 _STORES = {"add": _add, "multiply": _multiply}
 
 
 @kernel(
-    vjp={"input": _no_derivative, "source": _no_derivative},
+    vjp=dict.fromkeys(("input", "source"), underived("scatter")),
     inplace=True,
     function=False,
     method=False,
-    node="torch::autograd::NotImplemented",
+    node=NODE,
     example="scatter(ones(1, 3), 1, tensor([[2, 2]]), tensor([[3., 4.]]), reduce='multiply')",
 )
 def _scatter_reduced(input: Tensor, dim: Dim, index: Tensor, source: Any, *, reduce: str) -> Made:
@@ -169,7 +166,7 @@ def scatter_(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
 
 @kernel(
-    same_out="Expected out tensor to have dtype {y.cpp}, but got {out.cpp} instead",
+    same_out="Expected out tensor to have dtype {y.c_type}, but got {out.c_type} instead",
     vjp={
         "input": lambda g: g,
         "src": lambda g, dim, index, src_shape: indices.check_whole(

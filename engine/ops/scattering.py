@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @kernel(
-    same_out="Expected out tensor to have dtype {y.cpp}, but got {out.cpp} instead",
+    same_out="Expected out tensor to have dtype {y.c_type}, but got {out.c_type} instead",
     vjp={
         "input": lambda g: g,
         # PyTorch keeps the source, and so notices when it is changed before the backward pass.
@@ -95,7 +95,7 @@ def _check_vector_index(input: Tensor, d: int, index: Tensor, source: Tensor) ->
 
 
 @kernel(
-    same_out="Expected out tensor to have dtype {y.cpp}, but got {out.cpp} instead",
+    same_out="Expected out tensor to have dtype {y.c_type}, but got {out.c_type} instead",
     vjp={
         "input": lambda g, dim, index: g.index_fill(dim, index, 0),
         "source": lambda g, dim, index, source: g.index_select(dim, index).reshape(

@@ -180,6 +180,20 @@ def cuda_manual_seed(seed: int) -> None:
     """Nothing: there is no generator of a cuda device."""
 
 
-@function("cuda.synchronize", "cuda.empty_cache", "cpu.synchronize")
-def synchronize(*args: Any) -> None:
+@function("cpu.synchronize")
+def synchronize(device: Any = None) -> None:
     """Nothing: every result is there when its call returns."""
+
+
+@function("cuda.synchronize")
+def cuda_synchronize(device: Any = None) -> None:
+    """Refused, as PyTorch without such devices does: there is nothing to wait for.
+
+    Raises AssertionError.
+    """
+    raise AssertionError("Torch not compiled with CUDA enabled")
+
+
+@function("cuda.empty_cache")
+def empty_cache() -> None:
+    """Nothing: no memory is kept for later."""

@@ -17,7 +17,7 @@ from engine.tensor import kind_of
 
 if TYPE_CHECKING:
     from engine.layout import Layout
-    from engine.parameter_types import Dim, Size
+    from engine.parameter_types import Dim, Shape, Size
     from engine.tensor import Kind, Tensor
 
 
@@ -179,7 +179,7 @@ def ravel(input: Tensor) -> Tensor:
 
 
 @composite(view="always", out=False, example="unflatten(arange(6), 0, (2, 3))")
-def unflatten(input: Tensor, dim: Dim, sizes: Size) -> Tensor:
+def unflatten(input: Tensor, dim: Dim, sizes: Shape) -> Tensor:
     """One dimension split into several; one of ``sizes`` may be -1."""
     d = wrap_dim(dim, input.ndim)
     if not sizes:

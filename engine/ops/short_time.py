@@ -141,13 +141,15 @@ def spectrum(
     else:
         half = True if onesided is None else onesided
         y = ops["fft_r2c"].function(x, (2,), int(normalized), half)
-    y = y.transpose(1, 2)
+    y.transpose_(1, 2)
     if single:
-        y = y.squeeze_(0)
+        y.squeeze_(0)
     return y if return_complex else F.view_as_real(y)
 
 
-def _stft(
+@method("stft")
+@function("stft")
+def stft(
     input: Any,
     n_fft: Any,
     hop_length: Any = None,
@@ -160,6 +162,11 @@ def _stft(
     return_complex: Any = None,
     align_to_window: Any = None,
 ) -> Any:
+    """The Fourier transforms of a signal's pieces: (frequency, piece), batched or not.
+
+    Pieces of ``n_fft`` elements are ``hop_length`` (a quarter of that) apart, multiplied by
+    ``window``; with ``center`` the signal is padded so that pieces are centred on their places.
+    """
     if center:
         if align_to_window is not None:
             raise TensorRuntimeError("stft align_to_window should only be set when center = false")
@@ -170,25 +177,6 @@ def _stft(
         input, n_fft, hop_length, win_length, window, normalized, onesided, return_complex,
         align_to_window,
     )  # fmt: skip
-
-
-@function("stft")
-def stft(input: Any, n_fft: Any, *args: Any, **kwargs: Any) -> Any:
-    """The Fourier transforms of a signal's pieces: (frequency, piece), batched or not.
-
-    Pieces of ``n_fft`` elements are ``hop_length`` (a quarter of that) apart, multiplied by
-    ``window``; with ``center`` the signal is padded so that pieces are centred on their places.
-    """
-    return _stft(input, n_fft, *args, **kwargs)
-
-
-@method("stft")
-def stft_of_tensor(input: Any, n_fft: Any, *args: Any, **kwargs: Any) -> Any:
-    """The Fourier transforms of a signal's pieces."""
-    return _stft(input, n_fft, *args, **kwargs)
-
-
-_stft.__qualname__ = _stft.__name__ = "stft"
 
 
 @composite(

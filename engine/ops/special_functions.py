@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from engine.dtypes import DType
-from engine.errors import AutogradError, DtypeNotImplementedError, TensorRuntimeError
+from engine.errors import DtypeNotImplementedError, TensorRuntimeError
 from engine.kinds import INT_TO_FLOAT, composite, kernel, made, pointwise, smooth, working
 from engine.kinds.record import twin
+from engine.kinds.twins import by_number
+from engine.kinds.underived import unlisted
 from engine.registry import F, method, ops
 from engine.storage import ask
 from engine.tensor import Tensor
@@ -30,13 +32,6 @@ def _scipy(name: str) -> Any:
         return getattr(scipy.special, name)(*arrays)
 
     return kernel
-
-
-def _refuse(name: str) -> Any:
-    def derivative(g: Tensor) -> Tensor:
-        raise AutogradError(f"derivative for aten::{name} is not implemented")
-
-    return derivative
 
 
 _SPACES = ("", "special.")
@@ -211,6 +206,7 @@ def _check_order(n: int) -> None:
     named_inplace=False,
     node="PolygammaBackward0",
     example="polygamma(1, tensor([1., 2.]))",
+    inplace_number=1,
 )
 def polygamma_of(input: Tensor, n: int) -> Tensor:
     """The n-th derivative of digamma."""
@@ -326,7 +322,8 @@ def i1e(input: Tensor) -> Tensor:
 @composite(method=False, name="special.ndtr", example="special.ndtr(tensor([0., 1.]))")
 def ndtr(input: Tensor) -> Tensor:
     """The area under the standard normal curve up to x."""
-    return ((input * 0.5**0.5).erf() + 1) * 0.5
+    spread = by_number(by_number(input * 0.5**0.5).erf() + 1)
+    return by_number(spread * 0.5)
 
 
 @_special(
@@ -385,7 +382,7 @@ def _incomplete(name: str, upper: bool, spelled: str, **record: Any) -> Callable
         takes="f",
         stub=f"{name}_cpu",
         vjp={
-            "input": _refuse(f"{name}: input"),
+            "input": unlisted(f"{name}: input"),
             "other": lambda g, input, other: sign * _gamma_density(g, input, other),
         },
         name=spelled,
@@ -509,7 +506,7 @@ def _wide_floats(stub: str) -> Any:
     takes="bif",
     stub="zeta_cpu",
     vjp={
-        "input": _refuse("zeta"),
+        "input": unlisted("zeta"),
         "other": lambda g, input, other: (
             g * -input * ops["special.zeta"].function(input + 1.0, other)
         ),

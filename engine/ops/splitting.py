@@ -8,7 +8,7 @@ from engine import layout as layouts
 from engine.errors import TensorIndexError, TensorRuntimeError
 from engine.kinds import composite, multi_view
 from engine.layout import wrap_dim
-from engine.overloads import no_overload
+from engine.overloads import no_overload, texts_of
 from engine.registry import F, ops
 from engine.signature import ArgumentError, type_name
 from engine.storage import ask
@@ -155,13 +155,6 @@ def _cut(x: Tensor, sections: Any, dim: int) -> tuple[Tensor, ...]:
     )
 
 
-_CUTS_TEXTS = (
-    "(Tensor input, tuple of ints indices, int dim = 0)",
-    "(Tensor input, Tensor tensor_indices_or_sections, int dim = 0)",
-    "(Tensor input, int sections, int dim = 0)",
-)
-
-
 @composite(view="always", out=False, example="tensor_split(arange(7), 3)")
 def tensor_split(
     input: Tensor,
@@ -174,7 +167,7 @@ def tensor_split(
     """So many nearly equal pieces, the first ones longer, or pieces cut before given indices."""
     cuts = next((v for v in (indices_or_sections, indices, sections) if v is not None), None)
     if cuts is None:
-        raise no_overload("tensor_split", (input,), {}, _CUTS_TEXTS)
+        raise no_overload("tensor_split", (input,), {}, texts_of("tensor_split"))
     if input.ndim == 0:
         raise TensorRuntimeError(
             "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims"

@@ -327,7 +327,13 @@ def _from_lists(args: tuple[Any, ...]) -> tuple[str, list[Any]]:
     return equation, list(args[::2])
 
 
-@function("einsum")
+_EINSUM_TEXTS = (
+    "(str equation, Tensor *operands)",
+    "(Tensor operand, list of ints sublist, ..., list of ints sublist_out = None)",
+)
+
+
+@function("einsum", forms=_EINSUM_TEXTS)
 def einsum(*args: Any) -> Tensor:
     """Einstein summation: ``einsum("ij,jk->ik", a, b)``; labels that the output lacks are summed.
 

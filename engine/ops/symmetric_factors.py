@@ -8,6 +8,7 @@ from engine import dtypes
 from engine import layout as layouts
 from engine.errors import DtypeError, TensorRuntimeError
 from engine.kinds import kernel, made
+from engine.kinds.underived import NODE, underived
 from engine.matrices import check_float, check_square, column_major
 
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ def _factored(t: Tensor, hermitian: bool) -> tuple[Made, Made, Made]:
     spaces=("linalg.",),
     method=False,
     fields=("LD", "pivots"),
+    vjp={"A": underived("linalg_ldl_factor_ex")},
+    node=NODE,
     example="linalg.ldl_factor(tensor([[2., 1.], [1., 2.]])).LD",
 )
 def ldl_factor(A: Tensor, *, hermitian: bool = False) -> Any:
@@ -65,6 +68,8 @@ def ldl_factor(A: Tensor, *, hermitian: bool = False) -> Any:
     spaces=("linalg.",),
     method=False,
     fields=("LD", "pivots", "info"),
+    vjp={"A": underived("linalg_ldl_factor_ex")},
+    node=NODE,
     example="linalg.ldl_factor_ex(tensor([[2., 1.], [1., 2.]])).info",
 )
 def ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = False) -> Any:
@@ -76,6 +81,8 @@ def ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = Fa
     name="linalg.ldl_solve",
     spaces=("linalg.",),
     method=False,
+    vjp=dict.fromkeys(("LD", "B"), underived("linalg_ldl_solve")),
+    node=NODE,
     example="linalg.ldl_solve(*linalg.ldl_factor(eye(2)), ones(2, 1))",
 )
 def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False) -> Made:

@@ -88,6 +88,8 @@ def tanh(input: Tensor) -> Tensor:
     vjp=lambda g, input: g * conj((input.pow(2) + 1).rsqrt()),
     aliases=("arcsinh",),
     example="asinh(tensor([0., 1.]))",
+    inplace_number=1,
+    inplace_derived=False,
 )
 def asinh(input: Tensor) -> Tensor:
     """Inverse hyperbolic sine."""
@@ -105,6 +107,8 @@ def _acosh_slope(g: Tensor, input: Any) -> Tensor:
     aliases=("arccosh",),
     example="acosh(tensor([1., 2.]))",
     domain=(1.1, 5),
+    inplace_number=1,
+    inplace_derived=False,
 )
 def acosh(input: Tensor) -> Tensor:
     """Inverse hyperbolic cosine; NaN below 1."""
@@ -116,6 +120,8 @@ def acosh(input: Tensor) -> Tensor:
     aliases=("arctanh",),
     example="atanh(tensor([0., 0.5]))",
     domain=(-0.9, 0.9),
+    inplace_number=1,
+    inplace_derived=False,
 )
 def atanh(input: Tensor) -> Tensor:
     """Inverse hyperbolic tangent; infinite at -1 and 1, NaN beyond."""

@@ -8,6 +8,7 @@ from engine.errors import DimError, TensorRuntimeError
 from engine.kinds import composite, kernel, made, working
 from engine.kinds.functional import functional
 from engine.kinds.reduction import check_takes
+from engine.kinds.underived import record_underived
 from engine.ops.convolution import windows
 from engine.ops.padding import kept_format
 from engine.registry import ops
@@ -317,4 +318,6 @@ def channel_shuffle(input: Tensor, groups: int) -> Made:
 )
 def native_channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """channel_shuffle under the name of its kernel."""
-    return ops["channel_shuffle"].function(input, groups)
+    y: Tensor = ops["channel_shuffle"].function(input.detach(), groups)
+    record_underived("native_channel_shuffle", (input,), (y,))
+    return y

@@ -61,6 +61,7 @@ def _sliced(t: Tensor, dim: int, start: int | None, end: int | None, step: int) 
         ),
         "src": lambda g, dim, index: g.select(dim, index),
     },
+    out=False,
     example="select_scatter(zeros(2, 2), tensor([1., 2.]), 0, 1)",
 )
 def select_scatter(input: Tensor, src: Tensor, dim: Dim, index: int) -> Made:
@@ -96,6 +97,7 @@ def slice_scatter(
         ),
         "src": lambda g, offset, dim1, dim2: g.diagonal(offset, dim1, dim2),
     },
+    out=False,
     example="diagonal_scatter(zeros(2, 2), tensor([1., 2.]))",
 )
 def diagonal_scatter(
@@ -114,6 +116,7 @@ def diagonal_scatter(
             size, stride, storage_offset
         ),
     },
+    out=False,
     example="as_strided_scatter(zeros(3), tensor([1., 2.]), (2,), (1,))",
 )
 def as_strided_scatter(

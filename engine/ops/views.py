@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     aliases=("swapaxes", "swapdims"),
     inplace=True,
     example="transpose(tensor([[1., 2.]]), 0, 1)",
+    inplace_number=1,
 )
 def transpose(input: Layout, dim0: Dim, dim1: Dim) -> Layout:
     """Swap two dimensions. A view: no data moves."""
@@ -32,7 +33,7 @@ def transpose(input: Layout, dim0: Dim, dim1: Dim) -> Layout:
     return layouts.swap(input, a, b) if input.ndim else input
 
 
-@view(vjp=lambda g: g.t(), inplace=True, example="t(tensor([[1., 2.]]))")
+@view(vjp=lambda g: g.t(), inplace=True, example="t(tensor([[1., 2.]]))", inplace_number=1)
 def t(input: Layout) -> Layout:
     """The transpose of a matrix; a vector or a number stays as it is."""
     if input.ndim > 2:
@@ -81,7 +82,12 @@ def broadcast_to(input: Layout, size: Size) -> Layout:
     return layouts.expand(input, size)
 
 
-@view(vjp=lambda g, dim: g.squeeze(dim), inplace=True, example="unsqueeze(tensor([1., 2.]), 0)")
+@view(
+    vjp=lambda g, dim: g.squeeze(dim),
+    inplace=True,
+    example="unsqueeze(tensor([1., 2.]), 0)",
+    inplace_number=1,
+)
 def unsqueeze(input: Layout, dim: Dim) -> Layout:
     """A dimension of size 1 put before ``dim``."""
     return layouts.unsqueeze(input, wrap_dim(dim, input.ndim + 1))
@@ -96,6 +102,7 @@ def _squeeze(name: str, node: str, example: str) -> Callable[[Any], Any]:
         name=name,
         node=node,
         spoken="squeeze",
+        inplace_number=3,
         example=example,
     )
 

@@ -24,8 +24,6 @@ from engine.tensor import kind_of
 if TYPE_CHECKING:
     from engine.tensor import Tensor
 
-_SPELLED = {"int64": "long int", "int16": "short int"}
-
 
 def _window(name: str, length: int, periodic: bool, dtype: DType | None, shape: Any) -> Made:
     """A window of ``shape(x, n, rounded)`` values: x counts from 0, n is the symmetric length, and
@@ -36,7 +34,7 @@ def _window(name: str, length: int, periodic: bool, dtype: DType | None, shape: 
     if not found.is_floating_point:
         raise TensorRuntimeError(
             f"{name} expects floating point dtypes, got: TensorOptions(dtype="
-            f"{_SPELLED.get(found.name, found.cpp)}, device=cpu, layout=Strided (default), "
+            f"{found.c_type}, device=cpu, layout=Strided (default), "
             "requires_grad=false (default), pinned_memory=false, memory_format=(nullopt))"
         )
     if length < 0:

@@ -49,6 +49,7 @@ def _as_strided_gradient(
     vjp=_as_strided_gradient,
     located=True,
     inplace=True,
+    inplace_number=1,
     example="as_strided(arange(6.), (2, 2), (1, 2))",
 )
 def as_strided(

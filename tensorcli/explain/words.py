@@ -6,6 +6,7 @@ import ast
 import re
 
 from engine.tensor import Tensor
+from tensorcli.explain.renamed import renamed
 from tensorcli.explain.shapes import Reason
 
 TYPE_CHECKING = False
@@ -97,17 +98,10 @@ def number_list(failure: Failure, exc: Any) -> Reason:
 
 
 def near_name(failure: Failure, near: list[str]) -> list[Fix]:
-    """The words that exist, in place of the one that does not."""
-    node = failure.node
-
-    def tries() -> Iterator[Fix | None]:
-        for name in near:
-            if isinstance(node, ast.Attribute):
-                yield failure.as_written(f"{{0}}.{name}")
-            elif isinstance(node, ast.Name):
-                yield failure.as_written(name)
-
-    return failure.first(tries(), most=2)
+    """The words that exist, in place of the one that does not, with what it is called with."""
+    if not isinstance(failure.node, ast.Attribute | ast.Name):
+        return []
+    return failure.first((renamed(failure, name) for name in near), most=2)
 
 
 def no_gradient(failure: Failure, exc: Any) -> Reason:

@@ -21,6 +21,9 @@ _NONE: Mapping[str, Any] = {}
 # TypeError, the method's name, its function and the number of positional arguments.
 COMPLAINTS: dict[type, Callable[[TypeError, str, Any, int], None]] = {}
 
+# Type -> what PyTorch calls the class behind it that has the attributes.
+OWNERS: dict[type, str] = {}
+
 
 class Method:
     """A method taken from its object without a call: `f = x.add`."""
@@ -110,7 +113,8 @@ def set_attribute(value: object, name: str, new: object) -> None:
         setter(value, new)
         return
     if attribute_names(value, name):
-        raise AttributeError(f"attribute '{name}' of '{type_name(value)}' objects is not writable")
+        owner = OWNERS.get(type(value)) or type_name(value)
+        raise AttributeError(f"attribute '{name}' of '{owner}' objects is not writable")
     raise _missing(value, name)
 
 

@@ -100,6 +100,7 @@ def install() -> None:
     attributes.METHODS[Tensor] = registry.methods
     attributes.ATTRIBUTES[Tensor] = registry.attributes
     attributes.SETTERS[Tensor] = registry.setters
+    attributes.OWNERS[Tensor] = "torch._C.TensorBase"
     attributes.COMPLAINTS[Tensor] = _reword
     operators.SAFE.update((Tensor, DType))
     namespaces.register("math", lambda: namespaces.Namespace("math", math_table.MATH))

@@ -17,13 +17,16 @@ if TYPE_CHECKING:
 
 # The modules inside torch; functions belong to the longest of these that their name begins with.
 MODULES = (
-    "", "amp", "autograd", "autograd.functional", "autograd.grad_mode", "autograd.graph",
+    "", "amp", "autograd", "autograd.functional", "autograd.grad_mode", "autograd.gradcheck",
+    "autograd.graph",
     "backends", "backends.cudnn", "backends.mps", "compiler", "cuda", "cuda.amp", "cpu",
     "fft", "func", "linalg", "nn", "nn.functional", "nn.init", "nn.parameter",
     "nn.utils", "optim", "optim.lr_scheduler", "random",
     "signal", "signal.windows", "special",
     "testing", "utils", "utils.checkpoint", "version",
 )  # fmt: skip
+# Modules whose place in the outer one a function has taken: only an import finds them.
+IMPORTED_ONLY = ("autograd.gradcheck",)
 
 
 class TorchTable(dict[str, Any]):
@@ -79,7 +82,7 @@ def _make() -> dict[str, Namespace]:
         full = f"torch.{name}" if name else "torch"
         made[name] = Namespace(full, TorchTable(name, _values(name)))
         outer, _, last = name.rpartition(".")
-        if name:
+        if name and name not in IMPORTED_ONLY:
             made[outer].table[last] = made[name]  # type: ignore[index]  # these tables are ours
     return made
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tensorcli import results
+from tensorcli.observing import NO_TENSOR
 from tensorcli.render import lines, rich
 
 if TYPE_CHECKING:
@@ -39,10 +40,17 @@ def page(entry: Entry, width: int, example: Sequence[str] = ()) -> list[Line]:
     listed: list[Line] = [[(entry.signature, "strong")]]
     listed += _paragraphs(entry.doc, width)
     listed.append([])
-    facts = [("also", ", ".join(entry.spellings)), ("memory", entry.view)]
+    for form in entry.forms:
+        listed += _wrapped("" if form is not entry.forms[0] else "call forms", form, width)
+    seen = " (in the example)" if entry.composed else ""
+    facts = [("also", ", ".join(entry.spellings)), ("memory", entry.view and entry.view + seen)]
     facts.append(("tier", _TIERS[entry.tier]))
     if entry.saves is not None:
-        facts.append(("backward keeps", ", ".join(entry.saves) or "nothing"))
+        facts.append(("backward keeps", (", ".join(entry.saves) or "nothing") + seen))
+    elif entry.view not in ("", NO_TENSOR):
+        facts.append(("backward keeps", "nothing: no gradient flows through it" + seen))
+    if entry.nodes:
+        facts.append(("recorded as", ", ".join(entry.nodes)))
     if entry.data_dependent:
         facts.append(("meta", "not on meta tensors: the result depends on values"))
     for title, text in facts:

@@ -9,7 +9,7 @@ from io import StringIO
 from typing import TYPE_CHECKING, Protocol
 
 from engine import modes, printing, registry
-from tensorcli import commands, results
+from tensorcli import commands, observing, reference, results
 from tensorcli.diagnostics import Diagnostic
 from tensorcli.environment import Environment
 from tensorcli.exit_status import ExitStatus
@@ -19,7 +19,6 @@ from tensorcli.repl.completeness import assigned_names, without_prompts
 from tensorcli.settings import Settings
 
 if TYPE_CHECKING:
-    from tensorcli.reference import Entry
     from tensorcli.session import Session
 
 MOST_NAMES = 8
@@ -107,7 +106,10 @@ class Loop:
             case commands.Evaluate(text):
                 self._evaluate(text)
             case commands.Page(entry):
-                self._write(listing.page(entry, width, self._example(entry)))
+                with observing.watching(entry) as watch:
+                    example = self._example(entry)
+                entry = reference.observed(entry, watch.seen)
+                self._write(listing.page(entry, width, example))
             case commands.Table():
                 self._write(listing.table(outcome, width))
             case commands.Note(text):
@@ -117,7 +119,7 @@ class Loop:
         self._output.flush()
         return True
 
-    def _example(self, entry: Entry) -> list[str]:
+    def _example(self, entry: reference.Entry) -> list[str]:
         """What the example prints, run in this session and leaving no trace in it."""
         session = self._session
         if not entry.example:
