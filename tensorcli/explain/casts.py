@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from engine.device import Device
 from tensorcli.diagnostics import ShapeLine
 from tensorcli.explain.shapes import Reason, named, out_of_place
 
@@ -166,7 +167,7 @@ def no_device(failure: Failure, exc: Any) -> Reason:
         for number, part in enumerate(failure.parts):
             if isinstance(part.value, str) and part.value.startswith("cuda"):
                 yield failure.with_parts({number: '"cpu"'})
-            elif type(part.value).__name__ == "Device":
+            elif isinstance(part.value, Device):
                 yield failure.with_parts({number: '"cpu"'})
         if isinstance(node, ast.Call) and failure.operation == "to" and len(failure.parts) > 1:
             yield failure.with_parts({1: '"cpu"'})

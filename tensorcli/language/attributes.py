@@ -39,7 +39,7 @@ class Method:
         return f"<method '{self.name}' of '{type_name(self.object)}' object>"
 
 
-Method.__name__ = "method"
+Method.__name__ = "builtin_function_or_method"
 
 
 def type_name(value: object) -> str:
