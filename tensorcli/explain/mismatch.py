@@ -9,7 +9,18 @@ from engine import errors as faults
 from engine.tape import shown_node
 from engine.tensor import Tensor
 from tensorcli.diagnostics import Diagnostic, Label
-from tensorcli.explain import casts, elements, products, refusals, remarks, shapes, words
+from tensorcli.explain import (
+    casts,
+    domains,
+    elements,
+    literals,
+    misuse,
+    products,
+    refusals,
+    remarks,
+    shapes,
+    words,
+)
 from tensorcli.explain.shapes import Reason
 from tensorcli.explain.trial import Failure
 from tensorcli.language.attributes import NearNames
@@ -93,20 +104,27 @@ REASONS: tuple[tuple[type | str | frozenset[str], Explain], ...] = (
     (NameError, _near),
     ("'NoneType' object has no attribute", words.no_gradient),
     (AttributeError, _near),
+    (KeyError, misuse.unknown_key),
     *remarks.REMARKS,
+    *misuse.MISUSES,
+    *domains.DOMAINS,
     ("Boolean value of Tensor with", elements.truth),
     ("converted to Scalar", elements.one_number),
+    ("only one element tensors", literals.one_each),
     ("only one element tensors", elements.one_number),
     ("stride in the given numpy array is negative", words.reversed_array),
     ("are out of bounds for storage of size", shapes.beyond),
-    ("expected sequence of length", elements.ragged),
-    ("not a sequence", elements.ragged),
+    ("expected sequence of length", literals.ragged),
+    ("not a sequence", literals.ragged),
+    ("Could not infer dtype of NoneType", literals.no_number),
+    ("too many dimensions 'str'", literals.no_number),
     (faults.DeviceError, casts.devices),
     (faults.NoCudaError, casts.no_device),
     (JOINING, shapes.joining),
     ("einsum()", products.contraction),
     (TARGETS, elements.target),
     ("must be the same as input size", elements.same_size),
+    ("different to the input size", elements.same_size),
     ("Found dtype", casts.dtypes),
     ("with a bool tensor is not supported", casts.mask_minus),
     ("on a bool tensor is not supported", casts.mask_minus),
@@ -120,6 +138,7 @@ REASONS: tuple[tuple[type | str | frozenset[str], Explain], ...] = (
     ("but got dtype", casts.dtypes),
     ("applicable to index tensor", casts.to_integer),
     ("scalar types: Long", casts.to_integer),
+    ("expected bias to be 1-dimensional", products.bias),
     (faults.BroadcastError, _ordinary_broadcast),
     ("doesn't match the broadcast shape", shapes.grown),
     (frozenset({"linear"}), products.of_linear),
@@ -128,6 +147,7 @@ REASONS: tuple[tuple[type | str | frozenset[str], Explain], ...] = (
     (INDEXING, elements.index),
     (GATHERING, elements.gather),
     (faults.MatmulError, products.product),
+    ("Expected 1-D argument", products.of_vectors),
     (products.PRODUCTS, products.product),
     (faults.ViewError, shapes.view),
     (faults.ShapeError, shapes.count),

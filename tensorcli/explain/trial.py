@@ -175,6 +175,22 @@ class Failure:
             return None
         return Fix(text, None)
 
+    def elsewhere(self, text: str) -> Fix | None:
+        """Try an expression around the failing one, on copies of the tensors that it names."""
+        used = {n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name)}
+        scope = {
+            name: copied(value) if name in used else value for name, value in self.names.items()
+        }
+        state = functions["get_rng_state"]()
+        try:
+            rerun(f"_result = {text}", scope)
+        except UNFIT:
+            return None
+        finally:
+            functions["set_rng_state"](state)
+        value = scope["_result"]
+        return Fix(text, value.layout.shape if isinstance(value, Tensor) else None)
+
     def first(self, tries: Iterable[Fix | None], most: int = MOST) -> list[Fix]:
         """The first few that worked, each once."""
         found: dict[str, Fix] = {}
