@@ -29,6 +29,11 @@ SILENCER = "tensorcli: ignore"
 CASTS = frozenset({"to", "type", "int", "long", "short", "byte", "char", "type_as"})
 LEAVING = frozenset({"to", "half", "float", "double", "bfloat16", "cuda", "cpu", "type"})
 REDUCTIONS = frozenset({"prod", "cumprod"})
+# Functions of two tensors that are looked at together, and by which lint.
+LOSSES = {
+    "cross_entropy": "scores", "nll_loss": "log_probabilities", "allclose": "nan_differs",
+    "equal": "nan_differs", **dict.fromkeys(("mse_loss", "l1_loss", "smooth_l1_loss"), "paired"),
+}  # fmt: skip
 ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow, ast.FloorDiv, ast.Mod)
 SHAPED = (ast.Subscript, ast.Call)
 
@@ -153,6 +158,8 @@ class Adviser:
             parts = list(node.args) or parts
         if name == "arange" and len(node.args) == 3:
             wanted, parts = True, list(node.args)
+        elif name in LOSSES and len(node.args) >= 2:
+            name, wanted, parts = LOSSES[name], True, list(node.args[:2])
         if not wanted or len(parts) > 4:
             return compiled()
         return self._captured(name, node, parts, context, compiled)
@@ -202,13 +209,18 @@ class Adviser:
             target = node.targets[0]
             if isinstance(target, ast.Name) and _may_lose_leaf(node, target.id):
                 return self._leaf(node, target.id, context, compiled)
-            if isinstance(target, ast.Subscript) and isinstance(target.value, SHAPED):
-                return self._written(node, target.value, context, compiled)
+            if isinstance(target, ast.Subscript):
+                if isinstance(target.value, SHAPED):
+                    return self._written(node, target.value, context, compiled)
+                if _may_be_expanded(target.value, context):
+                    return self._looked_at("expanded", node, target, context, compiled)
         elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Subscript):
             if isinstance(node.target.value, SHAPED):
                 return self._written(node, node.target.value, context, compiled)
+            if _may_be_expanded(node.target.value, context):
+                return self._looked_at("expanded", node, node.target, context, compiled)
             if not isinstance(node.target.slice, ast.Slice | ast.Constant):
-                return self._repeated(node, node.target, context, compiled)
+                return self._looked_at("repeated", node, node.target, context, compiled)
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             function = node.value.func
             if isinstance(function, ast.Attribute):
@@ -252,9 +264,10 @@ class Adviser:
 
         return watched
 
-    def _repeated(
+    def _looked_at(
         self,
-        node: ast.AugAssign,
+        lint: str,
+        node: ast.stmt,
         target: ast.Subscript,
         context: Context,
         compiled: Callable[[], Action],
@@ -269,7 +282,7 @@ class Adviser:
                 looks += 1
                 if len(values) == 2:
                     own, index = values[id(target.value)], values[id(target.slice)]
-                    self._quietly("repeated", context, node, own, index)
+                    self._quietly(lint, context, node, own, index)
                 values.clear()
             return signal
 
@@ -344,6 +357,12 @@ def capturing(
         return values, compiled()
     finally:
         context.watch = outer
+
+
+def _may_be_expanded(node: ast.expr, context: Context) -> bool:
+    """Whether a name may stand for a view whose elements are one cell."""
+    text = context.source.text
+    return isinstance(node, ast.Name) and ("expand" in text or "broadcast_to" in text)
 
 
 def root_of(node: ast.expr) -> ast.expr | None:

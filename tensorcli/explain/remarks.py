@@ -319,7 +319,7 @@ def unpacked(failure: Failure, exc: Any) -> Reason:
         if failure.source.span(other.targets[0]) != failure.source.span(node):
             continue
         text = failure.source.segment(other.value)
-        whole = failure.elsewhere(text) if is_harmless(other.value, failure) else None
+        whole = failure.elsewhere(text) if is_harmless(other.value, failure.names) else None
         if whole is None or whole.shape is None:
             return Reason()
         shape, count = whole.shape, len(getattr(node, "elts", ()))

@@ -257,7 +257,8 @@ def _reconnected(search: Search, cut: Cut, replay: Replay | None) -> Iterator[Re
 def _uncut(source: Source, kind: str, node: Any) -> str | None:
     """The expression that a cut is made to, or the same keeping its graph."""
     if kind in ("detach", "data"):
-        return source.segment(node.func.value if isinstance(node, ast.Call) else node.value)
+        method: Any = node.func if isinstance(node, ast.Call) else node
+        return source.segment(method.value)
     if kind == "grad":
         return f"{source.segment(node)[:-1]}, create_graph=True)"
     if kind != "tensor" or len(node.args) != 1:

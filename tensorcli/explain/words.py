@@ -12,7 +12,7 @@ from tensorcli.language.namespaces import Namespace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from typing import Any
 
     from tensorcli.diagnostics import Span
@@ -157,32 +157,35 @@ def _around(failure: Failure) -> ast.expr | None:
     find(ast.parse(failure.source.text))
     found = None
     for node in path:
-        if not isinstance(node, ast.expr | ast.keyword) or not is_harmless(node, failure):
+        if not isinstance(node, ast.expr | ast.keyword) or not is_harmless(node, failure.names):
             break
         found = node if isinstance(node, ast.expr) else found
     return found
 
 
-def is_harmless(whole: ast.AST, failure: Failure) -> bool:
+def is_harmless(whole: ast.AST, names: Mapping[str, object]) -> bool:
     """Whether evaluating it on copies of its names changes nothing else."""
     for node in ast.walk(whole):
         if isinstance(node, ast.Call):
             function = node.func
             if isinstance(function, ast.Name):
-                return False
+                if function.id in names or function.id not in PLAIN:
+                    return False
+                continue
             root: ast.AST = function
             while isinstance(root, ast.Attribute | ast.Call | ast.Subscript):
                 root = root.func if isinstance(root, ast.Call) else root.value
             if not isinstance(root, ast.Name):
                 return False
-            owner = failure.names.get(root.id)
-            if root.id in failure.names and not isinstance(owner, Tensor | Namespace):
+            owner = names.get(root.id)
+            if root.id in names and not isinstance(owner, Tensor | Namespace):
                 return False
         elif not isinstance(node, HARMLESS):
             return False
     return True
 
 
+PLAIN = frozenset("float int bool complex len abs min max range tuple list sum round".split())
 HARMLESS = (*PURE, ast.keyword, ast.Subscript, ast.Slice, ast.List, ast.Tuple)
 
 

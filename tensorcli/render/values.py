@@ -20,6 +20,7 @@ VERDICTS = {
     "view": "is a view",
     "copy": "is a copy",
     "own": "has memory of its own",
+    "same": "is a tensor with several names",
 }
 
 
@@ -35,6 +36,8 @@ def why_lines(result: found.WhyResult, width: int) -> list[Line]:
     lines = hanging((f"{visible(result.name)} ", "name"), verdict, width, "strong")
     if result.reason:
         lines += hanging(("  because  ", "head"), result.reason, width)
+    for note in result.notes:
+        lines += hanging(("  note     ", "head"), note, width)
     lines += [[("  ", ""), *line] for line in step_lines(result.steps, width - 2, result.reason)]
     if result.shares:
         lines += hanging(("  shared with  ", "head"), ", ".join(result.shares), width)
