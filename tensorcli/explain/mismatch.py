@@ -127,6 +127,7 @@ REASONS: tuple[tuple[type | str | frozenset[str], Explain], ...] = (
     ("different to the input size", elements.same_size),
     ("Found dtype", casts.dtypes),
     ("with a bool tensor is not supported", casts.mask_minus),
+    ("with two bool tensors is not supported", casts.mask_minus),
     ("on a bool tensor is not supported", casts.mask_minus),
     ("can't be cast to the desired output type", casts.inplace_dtype),
     ("could not infer output dtype", casts.one_dtype),

@@ -277,7 +277,7 @@ class Tracer(again.Upto):
                 word = {"y": "result"}.get(role, role)
                 elements.append(Element(word, *_element(np.asarray(kept.array), index)))
         line = line_of(node)
-        sender = self.senders.get(id(node))
+        sender = self._chooser(node)
         reason, cure = backward_reason(node.type_name, what, elements, sender)
         code = "" if line is None or self.source is None else self.source.line(line).strip()
         return Origin(
@@ -295,6 +295,16 @@ class Tracer(again.Upto):
             reason=reason,
             cure=cure,
         )
+
+    def _chooser(self, node: Any) -> Any:
+        """The node that sent a gradient here; behind products and signs, the one that chose."""
+        sender = self.senders.get(id(node))
+        for _ in range(MOST_PATH):
+            bare = "" if sender is None else sender.type_name.rstrip("0123456789")
+            if bare.removesuffix("Backward") not in ("Mul", "Neg", "Div", "Sub", "Add", "Rsub"):
+                break
+            sender = self.senders.get(id(sender), sender)
+        return sender
 
     # -- following it
 
@@ -317,7 +327,7 @@ class Tracer(again.Upto):
             if not isinstance(step.node, ast.Name)
         )[:MOST_PATH]
         if back is not None:
-            return (back,), way
+            return (*self._forward_twin(back), back), way
         origins = [self._origin(first, what)]
         if what == "NaN":
             for one in first.inputs:
@@ -326,6 +336,13 @@ class Tracer(again.Upto):
                     origins = [*earlier, *origins]
                     break
         return tuple(origins), way
+
+    def _forward_twin(self, back: Origin) -> tuple[Origin, ...]:
+        """The NaN that the same line had made on the way forward."""
+        first = self.first_nan
+        if first is None or first.line != back.line or back.what != "NaN":
+            return ()
+        return (self._origin(first, "NaN"),)
 
     def _before(self, event: Event, what: str) -> Event | None:
         for one in event.inputs:

@@ -190,7 +190,7 @@ def _leaf(failure: Failure, exc: Any, replay: Replay | None) -> Reason:
         "has. Change it unrecorded, as an optimiser does, or make a new tensor"
     )
     tries = [failure.inside("with torch.no_grad(): "), *out_of_place(failure)]
-    return Reason([note], failure.first(tries, most=2))
+    return Reason([note], _that_run(failure, failure.first(tries, most=2), replay))
 
 
 def _mode_view(failure: Failure, exc: Any, replay: Replay | None) -> Reason:
@@ -200,7 +200,7 @@ def _mode_view(failure: Failure, exc: Any, replay: Replay | None) -> Reason:
         "same side of it, both inside (not recorded) or both outside (recorded)"
     )
     tries = [failure.inside(f"with torch.{mode}(): "), *out_of_place(failure)]
-    return Reason([note], failure.first(tries, most=2))
+    return Reason([note], _that_run(failure, failure.first(tries, most=2), replay))
 
 
 def _multi_view(failure: Failure, exc: Any, replay: Replay | None) -> Reason:
@@ -208,7 +208,21 @@ def _multi_view(failure: Failure, exc: Any, replay: Replay | None) -> Reason:
         f"{named(failure, 0)} is one of several views that one call made (unbind, split, chunk, "
         "a loop over a tensor); those cannot be changed in place where gradients are recorded"
     )
-    return Reason([note], failure.first(out_of_place(failure), most=1))
+    fixes = failure.first(out_of_place(failure), most=1)
+    return Reason([note], _that_run(failure, fixes, replay))
+
+
+def _that_run(failure: Failure, fixes: list[Fix], replay: Replay | None) -> list[Fix]:
+    """Those with which the program gets past the failing statement: a copy has no history."""
+    if replay is None:
+        return fixes
+    found = []
+    for fix in fixes:
+        text = rewritten(failure.source, failure.source.span(failure.statement), fix.expr)
+        outcome = replay.run(changed={len(replay.texts) - 1: text})
+        if outcome.finished and got_past(outcome, replay):
+            found.append(fix)
+    return found
 
 
 def _overlap(failure: Failure) -> Reason:
