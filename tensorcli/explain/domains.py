@@ -11,6 +11,7 @@ import ast
 import re
 
 from engine.tensor import Tensor
+from tensorcli.diagnostics import ShapeLine
 from tensorcli.explain.shapes import Reason, named, shape_of
 
 TYPE_CHECKING = False
@@ -221,14 +222,11 @@ def narrowed(failure: Failure, exc: Any) -> Reason:
 
 def selected(failure: Failure, exc: Any) -> Reason:
     """select(dim, index) beyond the end."""
-    found = re.search(
-        r"index (-?\d+) out of range .* size (\[.*?\]) at dimension (-?\d+)", str(exc)
-    )
+    found = re.search(r"out of range .* size \[(.*?)\] at dimension (-?\d+)", str(exc))
     number = failure.argument(2, "index")
     if found is None:
         return Reason()
-    sizes = [int(n) for n in re.findall(r"\d+", found.group(1))]
-    size = sizes[int(found.group(2))]
+    size = int(found.group(1).split(", ")[int(found.group(2))])
     note = f"there are {size} elements: 0 to {size - 1}, or -{size} to -1 from the end"
     tries = [] if number is None else [failure.with_parts({number: "-1"})]
     return Reason([note], failure.first(tries))
@@ -317,6 +315,34 @@ def paired(failure: Failure, exc: Any) -> Reason:
             note = f"{named(failure, number)} is a pair, values and indices"
             return Reason([note], failure.first([failure.with_parts({number: "{}.values"})]))
     return Reason()
+
+
+def attention(failure: Failure, exc: Any) -> Reason:
+    """scaled_dot_product_attention of queries and keys of different sizes."""
+    query, key, value = (failure.tensor_at(at, name) for at, name in enumerate(PARTS))
+    if query is None or key is None or value is None:
+        return Reason()
+    q, k, v = (shape_of(failure, n) for n in (query, key, value))
+    lines = [
+        ShapeLine(failure.parts[query].text, q, len(q) - 1),
+        ShapeLine(failure.parts[key].text, k, len(k) - 1),
+    ]
+    if q[-1] != k[-1]:
+        note = (
+            f"queries and keys are compared, so their last sizes are equal: {q[-1]} of "
+            f"{named(failure, query)}, {k[-1]} of {named(failure, key)}"
+        )
+        return Reason([note], [], lines)
+    if k[-2] != v[-2]:
+        note = (
+            f"there is a value for each key: {k[-2]} keys in {named(failure, key)}, {v[-2]} values "
+            f"in {named(failure, value)}"
+        )
+        return Reason([note], failure.first([failure.with_parts({value: "{}.mT"})]))
+    return Reason()
+
+
+PARTS = ("query", "key", "value")
 
 
 def not_definite(failure: Failure, exc: Any) -> Reason:

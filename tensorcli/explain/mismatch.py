@@ -147,6 +147,7 @@ REASONS: tuple[tuple[type | str | frozenset[str], Explain], ...] = (
     ("the number of sizes provided", shapes.expansion),
     (INDEXING, elements.index),
     (GATHERING, elements.gather),
+    (frozenset({"scaled_dot_product_attention"}), domains.attention),
     (faults.MatmulError, products.product),
     ("Expected 1-D argument", products.of_vectors),
     (products.PRODUCTS, products.product),

@@ -233,7 +233,7 @@ def _overlap(failure: Failure) -> Reason:
         None,
     )  # fmt: skip
     if number is None:
-        return Reason()
+        return _partly_over(failure)
     layout = failure.parts[number].value.layout  # type: ignore[attr-defined]  # a tensor
     dims = [
         d
@@ -250,6 +250,25 @@ def _overlap(failure: Failure) -> Reason:
         name = failure.parts[number].text
         if isinstance(failure.parts[number].node, ast.Name):
             yield failure.inside(f"{name} = {name}.clone(); ", number)
+
+    return Reason([note], failure.first(tries(), most=2))
+
+
+def _partly_over(failure: Failure) -> Reason:
+    """An operand that shows the memory that is written to, in another order."""
+    if len(failure.tensors) < 2:
+        return Reason()
+    (written, own), (read, other) = failure.tensors[0], failure.tensors[-1]
+    if own.storage is not other.storage:
+        return Reason()
+    note = (
+        f"{named(failure, read)} shows the memory of {named(failure, written)} in another place: "
+        "it would be overwritten while it is read"
+    )
+
+    def tries() -> Iterator[Fix | None]:
+        yield failure.with_parts({read: "{}.clone()"})
+        yield from out_of_place(failure)
 
     return Reason([note], failure.first(tries(), most=2))
 
