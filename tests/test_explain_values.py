@@ -506,3 +506,12 @@ def test_long_operations_are_named_without_their_operands() -> None:
     text = "a = ones(3)\nprecision(torch.softmax(a * 1.1 + a * 2.2, dim=-1).sum(0), float16)"
     shorts = [step["short"] for step in run_of(text)["steps"]]
     assert shorts[-2:] == ["torch.softmax(…, dim=-1)", "….sum(0)"]
+
+
+def test_a_long_line_is_not_bent() -> None:
+    """The groups of a straight line are a straight line, but for the rounding of their sizes."""
+    found = record("plot(arange(200.))", "plot")
+    values = found["values"]
+    steps = [b - a for a, b in zip(values, values[1:], strict=False)]
+    half = len(steps) // 2
+    assert abs(sum(steps[:half]) - sum(steps[half:])) < 4
