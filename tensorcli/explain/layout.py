@@ -9,6 +9,7 @@ from tensorcli.results import LayoutResult
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
 
 def explain(
@@ -36,7 +37,7 @@ def explain(
         first_break=None if layout.contiguous else first_break(layout.shape, layout.strides),
         bytes=layout.numel * size,
         storage_bytes=tensor.storage.nbytes,
-        view_of=view_of(tensor, names),
+        view_of=_base(tensor, names, steps),
         shares=tuple(other for other, value in sharing(tensor, names)),
         steps=steps,
         positions=positions(layout.shape, layout.strides, tensor.offset),
@@ -79,6 +80,17 @@ def first_break(shape: tuple[int, ...], strides: tuple[int, ...]) -> int | None:
             return dim
         step *= shape[dim]
     return None
+
+
+def _base(tensor: Tensor, names: Mapping[str, object], steps: tuple[Any, ...]) -> str | None:
+    """Of which variable it is a view: that where its chain began, if its base has no name."""
+    base = view_of(tensor, names)
+    began = steps[0] if steps else None
+    shares = [name for name, value in sharing(tensor, names) if value is not tensor]
+    if base == "a temporary" and began is not None and began.text in shares:
+        if all(step.outcome != "copy" for step in steps):
+            return str(began.text)
+    return base
 
 
 def view_of(tensor: Tensor, names: Mapping[str, object]) -> str | None:
