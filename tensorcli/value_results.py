@@ -232,3 +232,4 @@ class HeatmapResult(Explanation):
 
     kind: ClassVar[str] = "heatmap"
     is_picture: ClassVar[bool] = True
+    is_image: ClassVar[bool] = True  # a terminal that can is sent it as one
