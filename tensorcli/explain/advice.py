@@ -31,9 +31,12 @@ LEAVING = frozenset({"to", "half", "float", "double", "bfloat16", "cuda", "cpu",
 REDUCTIONS = frozenset({"prod", "cumprod"})
 # Functions of two tensors that are looked at together, and by which lint.
 LOSSES = {
-    "cross_entropy": "scores", "nll_loss": "log_probabilities", "allclose": "nan_differs",
-    "equal": "nan_differs", **dict.fromkeys(("mse_loss", "l1_loss", "smooth_l1_loss"), "paired"),
-}  # fmt: skip
+    "cross_entropy": "scores",
+    "nll_loss": "log_probabilities",
+    "binary_cross_entropy_with_logits": "logits",
+    **dict.fromkeys(("mse_loss", "l1_loss", "smooth_l1_loss"), "paired"),
+    **dict.fromkeys(("allclose", "equal"), "nan_differs"),
+}
 ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow, ast.FloorDiv, ast.Mod)
 SHAPED = (ast.Subscript, ast.Call)
 
@@ -47,7 +50,7 @@ SETTERS = frozenset(
 class Adviser:
     """One run's eye for surprises; `tell` gets each hint once."""
 
-    __slots__ = ("interactive", "names", "said", "tell")
+    __slots__ = ("_expands", "interactive", "names", "said", "tell")
 
     def __init__(
         self, tell: Callable[[Diagnostic], None], names: Mapping[str, object], interactive: bool
@@ -56,6 +59,7 @@ class Adviser:
         self.names = names
         self.interactive = interactive
         self.said: set[tuple[int, str]] = set()
+        self._expands: bool | None = None
 
     def say(self, hint: Diagnostic | None, context: Context) -> None:
         """Tell a hint, unless it was told or its line asks for silence."""
@@ -93,8 +97,6 @@ class Adviser:
             if a.__class__ is not Tensor and b.__class__ is not Tensor:
                 return apply(a, b)
             if node.__class__ is ast.AugAssign:
-                if a.__class__ is Tensor and b.__class__ is Tensor and a.storage is b.storage:
-                    self._quietly("overlap", context, node, a, b)
                 if (
                     a.__class__ is Tensor
                     and not a.dtype.is_floating_point
@@ -102,6 +104,9 @@ class Adviser:
                 ):
                     before = None if a.array is None else a.array.copy()
             result = apply(a, b)
+            if node.__class__ is ast.AugAssign and b.__class__ is Tensor:
+                if a.__class__ is Tensor and a.storage is b.storage:
+                    self._quietly("overlap", context, node, a, b)
             if a.__class__ is Tensor and b.__class__ is Tensor and a.ndim + b.ndim == 3:
                 if a.shape != b.shape and result.ndim == 2:
                     self._quietly("outer", context, node, a, b)
@@ -212,12 +217,12 @@ class Adviser:
             if isinstance(target, ast.Subscript):
                 if isinstance(target.value, SHAPED):
                     return self._written(node, target.value, context, compiled)
-                if _may_be_expanded(target.value, context):
+                if self._may_be_expanded(target.value, context):
                     return self._looked_at("expanded", node, target, context, compiled)
         elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Subscript):
             if isinstance(node.target.value, SHAPED):
                 return self._written(node, node.target.value, context, compiled)
-            if _may_be_expanded(node.target.value, context):
+            if self._may_be_expanded(node.target.value, context):
                 return self._looked_at("expanded", node, node.target, context, compiled)
             if not isinstance(node.target.slice, ast.Slice | ast.Constant):
                 return self._looked_at("repeated", node, node.target, context, compiled)
@@ -263,6 +268,13 @@ class Adviser:
             return signal
 
         return watched
+
+    def _may_be_expanded(self, node: ast.expr, context: Context) -> bool:
+        """Whether a name may stand for a view whose elements are one cell."""
+        if self._expands is None:
+            text = context.source.text
+            self._expands = "expand" in text or "broadcast_to" in text
+        return self._expands and isinstance(node, ast.Name)
 
     def _looked_at(
         self,
@@ -357,12 +369,6 @@ def capturing(
         return values, compiled()
     finally:
         context.watch = outer
-
-
-def _may_be_expanded(node: ast.expr, context: Context) -> bool:
-    """Whether a name may stand for a view whose elements are one cell."""
-    text = context.source.text
-    return isinstance(node, ast.Name) and ("expand" in text or "broadcast_to" in text)
 
 
 def root_of(node: ast.expr) -> ast.expr | None:

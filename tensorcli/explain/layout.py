@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.tensor import Tensor
-from tensorcli.explain.names import name_of, sharing
+from tensorcli.explain.names import name_of, sharing, sharing_names
 from tensorcli.results import LayoutResult
 
 TYPE_CHECKING = False
@@ -38,7 +38,7 @@ def explain(
         bytes=layout.numel * size,
         storage_bytes=tensor.storage.nbytes,
         view_of=_base(tensor, names, steps),
-        shares=tuple(other for other, value in sharing(tensor, names)),
+        shares=sharing_names(tensor, names),
         steps=steps,
         positions=positions(layout.shape, layout.strides, tensor.offset),
     )

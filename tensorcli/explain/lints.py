@@ -137,6 +137,7 @@ LINTS: dict[str, Callable[..., Hint]] = {
     "accumulated": writes.accumulated,
     "expanded": writes.expanded,
     "scores": losses.scores,
+    "logits": losses.logits,
     "log_probabilities": losses.log_probabilities,
     "paired": losses.paired,
     "nan_differs": losses.nan_differs,

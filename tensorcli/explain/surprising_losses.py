@@ -6,6 +6,7 @@ import ast
 
 import numpy as np
 
+from engine.tape import shown_node
 from engine.tensor import Tensor
 from tensorcli.explain.hints import failure_of, hint_at, quoted
 from tensorcli.explain.trial import MOST_ELEMENTS
@@ -50,6 +51,27 @@ def scores(context: Context, node: ast.Call, own: Any, target: Any, result: Any)
         f"{quoted(context, node.args[0])} holds probabilities, and cross_entropy() takes raw "
         "scores: it does log_softmax() itself",
         failure.first([failure.with_parts({0: "{}.log()"}, function="nll_loss")]),
+    )
+
+
+def logits(context: Context, node: ast.Call, own: Any, target: Any, result: Any) -> Hint:
+    """binary_cross_entropy_with_logits of what sigmoid() has been done to already."""
+    if not isinstance(own, Tensor):
+        return None
+    made = shown_node(own)
+    first = node.args[0]
+    called = str(getattr(getattr(first, "func", None), "attr", ""))
+    by_sigmoid = made is not None and made.type_name.startswith("Sigmoid")
+    if not by_sigmoid and called != "sigmoid":
+        return None
+    failure = failure_of(context, node, (first, own), (node.args[1], target))
+    return hint_at(
+        context,
+        node,
+        "sigmoid-twice",
+        f"{quoted(context, first)} comes from sigmoid(), and binary_cross_entropy_with_logits() "
+        "takes raw scores: it does sigmoid() itself",
+        failure.first([failure.with_parts({}, function="binary_cross_entropy")]),
     )
 
 

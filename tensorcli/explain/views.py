@@ -14,7 +14,7 @@ from engine.tensor import Tensor
 from tensorcli.explain import customs
 from tensorcli.explain.layout import first_break, row_major, view_of
 from tensorcli.explain.merging import blocking, gaps
-from tensorcli.explain.names import sharing
+from tensorcli.explain.names import sharing_names
 from tensorcli.explain.shapes import short
 from tensorcli.explain.stepping import marked
 from tensorcli.language.compiling import Context, expression
@@ -72,7 +72,7 @@ def explain(
     """What a tensor shares its memory with, and why that is so."""
     steps = chain(tensor, names, source, node)
     base = view_of(tensor, names)
-    shares = tuple(name for name, _ in sharing(tensor, names) if name != text)
+    shares = tuple(name for name in sharing_names(tensor, names) if name != text)
     if base in (None, "a temporary") and _began_with(steps, shares):
         # Its base has no name, but the chain began with a variable that is a view of it too.
         base = steps[0].text
@@ -120,7 +120,7 @@ def _reason(
         return f"it shows {whose}, with strides and an offset of its own; nothing was copied"
     if verdict == "copy" and copies:
         return copies[-1].reason
-    return "other variables show it too" if shares else ""
+    return f"{' and '.join(shares)} show{'s' if len(shares) == 1 else ''} it too" if shares else ""
 
 
 def _made(
