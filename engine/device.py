@@ -25,6 +25,9 @@ class Device:
         return f"device(type='{self.type}'{index})"
 
 
+Device.__name__ = "torch.device"  # what Python's own errors call it
+
+
 _known: dict[tuple[str, int | None], Device] = {}
 
 

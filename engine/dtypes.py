@@ -83,6 +83,9 @@ class DType:
         return by_name.__getitem__, (self.name,)
 
 
+DType.__name__ = "torch.dtype"  # what Python's own errors call it
+
+
 def _record(name: str, title: str, cpp: str, category: int, size: int, np_: Any) -> DType:
     dtype = DType(len(by_name), name, title, cpp, category, size, np_)
     by_name[name] = dtype

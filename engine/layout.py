@@ -27,7 +27,8 @@ class Size(tuple[int, ...]):
 
     def __add__(self, other: Any) -> Any:
         if not isinstance(other, tuple):
-            return NotImplemented
+            kind = type(other).__name__
+            raise TypeError(f"can only concatenate tuple (not {kind}) to torch.Size")
         return Size(tuple.__add__(self, other))
 
     def __radd__(self, other: Any) -> Any:
@@ -50,6 +51,8 @@ class Size(tuple[int, ...]):
             n *= size
         return n
 
+
+Size.__name__ = "torch.Size"  # what Python's own errors call it
 
 # What numpy's arrays can have.
 MOST_DIMS = 64

@@ -85,6 +85,9 @@ class FloatLimits:
         )
 
 
+FloatLimits.__name__ = "torch.finfo"  # what Python's own errors call it
+
+
 class IntegerLimits:
     """torch.iinfo of an integer dtype."""
 
@@ -119,6 +122,9 @@ class IntegerLimits:
 
     def __repr__(self) -> str:
         return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"
+
+
+IntegerLimits.__name__ = "torch.iinfo"  # what Python's own errors call it
 
 
 def finfo(type: Any = None) -> FloatLimits:

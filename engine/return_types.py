@@ -38,7 +38,7 @@ def named(name: str, fields: tuple[str, ...]) -> type[Named]:
     found = _types.get((name, fields))
     if found is None:
         found = _types[name, fields] = type(
-            name,
+            f"torch.return_types.{name}",
             (Named,),
             {"__slots__": (), "type_name": name, "fields": fields, "_fields": fields},
         )

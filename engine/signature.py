@@ -203,10 +203,6 @@ def _missing(
 
 def type_name(value: Any) -> str:
     """The type of an argument as PyTorch's messages spell it."""
-    if isinstance(value, DType):
-        return "torch.dtype"
-    if isinstance(value, Device):
-        return "torch.device"
     return type(value).__name__
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Environment:
     """One replaceable object for everything that a command takes from its surroundings."""
 
-    __slots__ = ("clock", "fixed_width", "stderr", "stdin", "stdout", "variables")
+    __slots__ = ("_pictures", "clock", "fixed_width", "stderr", "stdin", "stdout", "variables")
 
     def __init__(
         self,
@@ -37,6 +37,7 @@ class Environment:
         self.variables = variables
         self.fixed_width = width
         self.clock = clock
+        self._pictures: str | None = ""  # not asked yet
 
     @property
     def is_of_process(self) -> bool:
@@ -56,6 +57,19 @@ class Environment:
             except (OSError, ValueError):
                 continue
         return 80
+
+    def pictures(self) -> str | None:
+        """The protocol in which the terminal draws pictures, "kitty" or "sixel"; it is asked once.
+
+        Only the process's own terminal is asked: an answer goes to whoever reads its keys.
+        """
+        if self._pictures == "":
+            self._pictures = None
+            if self.is_of_process:
+                from tensorcli.terminal_pictures import ask
+
+                self._pictures = ask(self.stdin, self.stdout, self.variables)
+        return self._pictures
 
     def colour(self, stream: TextIO, when: str) -> bool:
         """Whether a stream gets colour: the flag, then the variables, then what the stream is."""

@@ -42,13 +42,17 @@ class ViewStep:
 
 @dataclass(slots=True)
 class WhyResult(Explanation):
-    """Whether a tensor is a view or a copy: `verdict` "view", "copy" or "own" memory."""
+    """Whether a tensor is a view or a copy: `verdict` "view", "copy", "own" memory, or the "same".
+
+    `notes` are PyTorch's rules that its values show: promotion, ties, rounding.
+    """
 
     name: str
     verdict: str
     view_of: str | None
     bytes: int
     reason: str
+    notes: tuple[str, ...]
     steps: tuple[ViewStep, ...]
     shares: tuple[str, ...]
 
@@ -228,3 +232,4 @@ class HeatmapResult(Explanation):
 
     kind: ClassVar[str] = "heatmap"
     is_picture: ClassVar[bool] = True
+    is_image: ClassVar[bool] = True  # a terminal that can is sent it as one

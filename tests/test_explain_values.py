@@ -46,7 +46,7 @@ CHAINS = [
     ("x = zeros(2, 3)\ny = x.t()\nwhy(y)", "view", "x", ["source", "view"]),
     ("x = zeros(2, 3)\nwhy(x.t().reshape(6))", "copy", None, ["source", "view", "copy"]),
     ("x = zeros(2, 3)\nwhy(x.reshape(6))", "view", "x", ["source", "view"]),
-    ("x = zeros(2, 3)\nwhy(x.contiguous())", "own", None, ["source", "same"]),
+    ("x = zeros(2, 3)\nwhy(x.contiguous())", "same", None, ["source", "same"]),
     ("x = zeros(2, 3)\nwhy(x.detach())", "view", "x", ["source", "view"]),
     ("x = zeros(2, 3)\nwhy(x.data)", "view", "x", ["source", "view"]),
     ("x = zeros(2, 3).t()\nwhy(x[0])", "view", "x", ["source", "view"]),
@@ -80,7 +80,7 @@ def test_why(text: str, verdict: str, base: str | None, outcomes: list[str]) -> 
 
 def test_two_names_of_one_tensor() -> None:
     found = record("x = zeros(2, 3)\ny = x\nwhy(y)", "why")
-    assert found["reason"] == "x is the same tensor under another name"
+    assert found["reason"] == "x is the same tensor by another name: what changes one changes both"
 
 
 def test_a_rebound_name_is_not_taken_for_the_old_one() -> None:
@@ -506,3 +506,12 @@ def test_long_operations_are_named_without_their_operands() -> None:
     text = "a = ones(3)\nprecision(torch.softmax(a * 1.1 + a * 2.2, dim=-1).sum(0), float16)"
     shorts = [step["short"] for step in run_of(text)["steps"]]
     assert shorts[-2:] == ["torch.softmax(…, dim=-1)", "….sum(0)"]
+
+
+def test_a_long_line_is_not_bent() -> None:
+    """The groups of a straight line are a straight line, but for the rounding of their sizes."""
+    found = record("plot(arange(200.))", "plot")
+    values = found["values"]
+    steps = [b - a for a, b in zip(values, values[1:], strict=False)]
+    half = len(steps) // 2
+    assert abs(sum(steps[:half]) - sum(steps[half:])) < 4

@@ -64,6 +64,7 @@ LAYERS = [
     "engine",
     "tensorcli",
     "tensorcli.diagnostics",
+    "tensorcli.terminal_pictures",
     "tensorcli.environment",
     "tensorcli.exit_status",
     "tensorcli.options",

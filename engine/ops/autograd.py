@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def _backward(
     tensor: Tensor,
-    gradient: Tensor | None = None,
+    gradient: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
     inputs: Any = None,
@@ -48,7 +48,7 @@ def backward(*args: Any, **kwargs: Any) -> None:
             passes.run_one(tensor)
             return
     tensor, gradient, retain_graph, create_graph, inputs = bind("backward", _BACKWARD, args, kwargs)
-    _run_backward([tensor], [gradient], retain_graph, create_graph, inputs)
+    _run_backward([tensor], _per_root(gradient, 1), retain_graph, create_graph, inputs)
 
 
 @function("autograd.backward")
@@ -299,26 +299,31 @@ def _set_grad(x: Tensor, value: Tensor | None) -> None:
 def _check_grad(x: Tensor, value: Any) -> None:
     if not isinstance(value, Tensor):
         raise TensorTypeError(
-            f"assigned grad expected to be a Tensor or None but got grad of type "
-            f"'{type(value).__name__}'"
+            f"assigned grad expected to be a Tensor or None but got grad of type {type_name(value)}"
         )
     if value is x:
         raise TensorRuntimeError("can't assign Variable as its own grad")
     if value.dtype is not x.dtype:
         raise TensorRuntimeError(
-            f"attempting to assign a gradient with dtype '{_cpp(value)}' to a tensor with dtype "
-            f"'{_cpp(x)}'. The gradient must match the tensor's dtype (unless the tensor's "
-            "grad_dtype is set to None). You can set the gradient's dtype with tensor.grad_dtype, "
-            "or set it to None to allow any dtype. Set grad_dtype with caution. Diverging the "
-            "dtypes of a tensor and its gradient may break downstream systems that assume that "
+            f"attempting to assign a gradient with dtype '{value.dtype.cpp}' to a tensor with "
+            f"grad_dtype '{x.dtype.title}'. The gradient must match the tensor's grad_dtype "
+            "(defaults to the tensor's dtype). You can set the tensor's grad_dtype attribute with "
+            "a specific dtype, or None to allow any dtype. Set grad_dtype with caution. Diverging "
+            "the dtypes of a tensor and its gradient may break downstream systems that assume "
             "they match."
         )
+    if value.device is not x.device:
+        raise TensorRuntimeError(
+            f"attempting to assign a gradient with device type '{value.device.type}' to a tensor "
+            f"with device type '{x.device.type}'. Please ensure that the gradient and the tensor "
+            "are on the same device"
+        )
     if value.layout.shape != x.layout.shape:
-        raise TensorRuntimeError("assigned grad has data of a different size")
-
-
-def _cpp(x: Tensor) -> str:
-    return x.dtype.cpp
+        raise TensorRuntimeError(
+            f"attempting to assign a gradient of size '{list(value.layout.shape)}' to a tensor of "
+            f"size '{list(x.layout.shape)}'. Please ensure that the gradient and the tensor are "
+            "the same size"
+        )
 
 
 def _delete_grad(x: Tensor) -> None:

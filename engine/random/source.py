@@ -202,3 +202,6 @@ class Generator:
         source = self._source
         assert source is not None
         return source
+
+
+Generator.__name__ = "torch._C.Generator"  # what Python's own errors call it

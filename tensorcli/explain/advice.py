@@ -29,6 +29,14 @@ SILENCER = "tensorcli: ignore"
 CASTS = frozenset({"to", "type", "int", "long", "short", "byte", "char", "type_as"})
 LEAVING = frozenset({"to", "half", "float", "double", "bfloat16", "cuda", "cpu", "type"})
 REDUCTIONS = frozenset({"prod", "cumprod"})
+# Functions of two tensors that are looked at together, and by which lint.
+LOSSES = {
+    "cross_entropy": "scores",
+    "nll_loss": "log_probabilities",
+    "binary_cross_entropy_with_logits": "logits",
+    **dict.fromkeys(("mse_loss", "l1_loss", "smooth_l1_loss"), "paired"),
+    **dict.fromkeys(("allclose", "equal"), "nan_differs"),
+}
 ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow, ast.FloorDiv, ast.Mod)
 SHAPED = (ast.Subscript, ast.Call)
 
@@ -42,7 +50,7 @@ SETTERS = frozenset(
 class Adviser:
     """One run's eye for surprises; `tell` gets each hint once."""
 
-    __slots__ = ("interactive", "names", "said", "tell")
+    __slots__ = ("_expands", "interactive", "names", "said", "tell")
 
     def __init__(
         self, tell: Callable[[Diagnostic], None], names: Mapping[str, object], interactive: bool
@@ -51,6 +59,7 @@ class Adviser:
         self.names = names
         self.interactive = interactive
         self.said: set[tuple[int, str]] = set()
+        self._expands: bool | None = None
 
     def say(self, hint: Diagnostic | None, context: Context) -> None:
         """Tell a hint, unless it was told or its line asks for silence."""
@@ -90,17 +99,14 @@ class Adviser:
             if node.__class__ is ast.AugAssign:
                 if (
                     a.__class__ is Tensor
-                    and b.__class__ is Tensor
-                    and a.storage.root is b.storage.root
-                ):
-                    self._quietly("overlap", context, node, a, b)
-                if (
-                    a.__class__ is Tensor
                     and not a.dtype.is_floating_point
                     and a.layout.numel < 10_000
                 ):
                     before = None if a.array is None else a.array.copy()
             result = apply(a, b)
+            if node.__class__ is ast.AugAssign and b.__class__ is Tensor:
+                if a.__class__ is Tensor and a.storage.root is b.storage.root:
+                    self._quietly("overlap", context, node, a, b)
             if a.__class__ is Tensor and b.__class__ is Tensor and a.ndim + b.ndim == 3:
                 if a.shape != b.shape and result.ndim == 2:
                     self._quietly("outer", context, node, a, b)
@@ -157,6 +163,8 @@ class Adviser:
             parts = list(node.args) or parts
         if name == "arange" and len(node.args) == 3:
             wanted, parts = True, list(node.args)
+        elif name in LOSSES and len(node.args) >= 2:
+            name, wanted, parts = LOSSES[name], True, list(node.args[:2])
         if not wanted or len(parts) > 4:
             return compiled()
         return self._captured(name, node, parts, context, compiled)
@@ -206,13 +214,18 @@ class Adviser:
             target = node.targets[0]
             if isinstance(target, ast.Name) and _may_lose_leaf(node, target.id):
                 return self._leaf(node, target.id, context, compiled)
-            if isinstance(target, ast.Subscript) and isinstance(target.value, SHAPED):
-                return self._written(node, target.value, context, compiled)
+            if isinstance(target, ast.Subscript):
+                if isinstance(target.value, SHAPED):
+                    return self._written(node, target.value, context, compiled)
+                if self._may_be_expanded(target.value, context):
+                    return self._looked_at("expanded", node, target, context, compiled)
         elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Subscript):
             if isinstance(node.target.value, SHAPED):
                 return self._written(node, node.target.value, context, compiled)
+            if self._may_be_expanded(node.target.value, context):
+                return self._looked_at("expanded", node, node.target, context, compiled)
             if not isinstance(node.target.slice, ast.Slice | ast.Constant):
-                return self._repeated(node, node.target, context, compiled)
+                return self._looked_at("repeated", node, node.target, context, compiled)
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             function = node.value.func
             if isinstance(function, ast.Attribute):
@@ -256,9 +269,17 @@ class Adviser:
 
         return watched
 
-    def _repeated(
+    def _may_be_expanded(self, node: ast.expr, context: Context) -> bool:
+        """Whether a name may stand for a view whose elements are one cell."""
+        if self._expands is None:
+            text = context.source.text
+            self._expands = "expand" in text or "broadcast_to" in text
+        return self._expands and isinstance(node, ast.Name)
+
+    def _looked_at(
         self,
-        node: ast.AugAssign,
+        lint: str,
+        node: ast.stmt,
         target: ast.Subscript,
         context: Context,
         compiled: Callable[[], Action],
@@ -273,7 +294,7 @@ class Adviser:
                 looks += 1
                 if len(values) == 2:
                     own, index = values[id(target.value)], values[id(target.slice)]
-                    self._quietly("repeated", context, node, own, index)
+                    self._quietly(lint, context, node, own, index)
                 values.clear()
             return signal
 

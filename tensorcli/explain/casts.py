@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from engine.device import Device
 from tensorcli.diagnostics import ShapeLine
 from tensorcli.explain.shapes import Reason, named, out_of_place
 
@@ -27,12 +28,24 @@ def dtypes(failure: Failure, exc: Any) -> Reason:
     return Reason(notes, failure.first(_casts(failure), most=2))
 
 
+COMPARISONS = {
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+}
+
+
 def failure_name(failure: Failure) -> str:
     node = failure.node
     if isinstance(node, ast.BinOp | ast.AugAssign):
         from tensorcli.explain.shapes import OPERATORS
 
         return f"`{OPERATORS[type(node.op).__name__]}`"
+    if isinstance(node, ast.Compare):
+        return f"`{COMPARISONS.get(type(node.ops[0]), 'in')}`"
     return f"{failure.operation}()"
 
 
@@ -63,12 +76,17 @@ def one_dtype(failure: Failure, exc: Any) -> Reason:
         note = f"{failure_name(failure)} is not there for {name}"
 
     def tries() -> Iterator[Fix | None]:
+        if tensor.dtype.is_complex:
+            yield failure.with_parts({number: "{}.abs()"})
+            yield failure.with_parts({number: "{}.real"})
         yield failure.with_parts({number: "{}.float()"})
         if failure.operation in ("mean", "softmax", "log_softmax", "nansum", "nanmean"):
             yield failure.with_parts({}, keyword="dtype=torch.float32")
         if not tensor.dtype.is_integral and not tensor.dtype.is_bool:
-            yield failure.with_parts({number: "{}.bool()"})
-            yield failure.with_parts({number: "{}.long()"})
+            bitwise = failure.operation in ("BitAnd", "BitOr", "BitXor")
+            every = {n: "{}.bool()" for n, t in failure.tensors if t.dtype.is_floating_point}
+            yield failure.with_parts(every if bitwise else {number: "{}.long()"})
+            yield failure.with_parts({number: "{}.long()" if bitwise else "{}.bool()"})
         elif tensor.dtype.is_bool:
             yield failure.with_parts({number: "{}.int()"})
         for other, _ in failure.tensors[1:]:
@@ -136,8 +154,14 @@ def to_integer(failure: Failure, exc: Any) -> Reason:
             if tensor.dtype.name != "int64":
                 yield failure.with_parts({number: "{}.long()"})
 
-    wrong = [f"{named(failure, n)} is {t.dtype.name}" for n, t in failure.tensors]
-    return Reason([", ".join(wrong)], failure.first(tries(), most=1))
+    wrong = [(n, t) for n, t in failure.tensors if not t.dtype.is_integral]
+    if failure.operation.startswith("embedding"):
+        wrong = wrong[:1]  # the table behind it is of any dtype
+    notes = [
+        f"{named(failure, n)} is {t.dtype.name}; positions and classes are whole numbers"
+        for n, t in wrong
+    ]
+    return Reason(notes, failure.first(tries(), most=1))
 
 
 def devices(failure: Failure, exc: Any) -> Reason:
@@ -166,7 +190,7 @@ def no_device(failure: Failure, exc: Any) -> Reason:
         for number, part in enumerate(failure.parts):
             if isinstance(part.value, str) and part.value.startswith("cuda"):
                 yield failure.with_parts({number: '"cpu"'})
-            elif type(part.value).__name__ == "Device":
+            elif isinstance(part.value, Device):
                 yield failure.with_parts({number: '"cpu"'})
         if isinstance(node, ast.Call) and failure.operation == "to" and len(failure.parts) > 1:
             yield failure.with_parts({1: '"cpu"'})

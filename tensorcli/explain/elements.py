@@ -104,11 +104,26 @@ def _elements(node: ast.AST) -> list[ast.expr]:
 
 def _too_many(failure: Failure, own: int) -> Reason:
     shape = shape_of(failure, own)
-    texts = [failure.source.segment(node) for node in _elements(failure.node)]
-    kept = ", ".join(texts[: len(shape)])
-    note = f"{named(failure, own)} has {len(shape)} dimensions, the brackets name {len(texts)}"
+    elements = _elements(failure.node)
+    texts = [failure.source.segment(node) for node in elements]
+    takes = [_dims_taken(failure, node) for node in elements]
+    fitting = next((k for k in range(len(takes), 0, -1) if sum(takes[:k]) <= len(shape)), 0)
+    kept = ", ".join(texts[:fitting])
+    note = f"{named(failure, own)} has {len(shape)} dimensions, the brackets name {sum(takes)}"
+    for text, taken in zip(texts, takes, strict=True):
+        if taken > 1:
+            note += f": the mask `{text}` alone stands for {taken}"
     fixes = failure.first([failure.as_written(f"{{{own}}}[{_braced(kept)}]")]) if kept else []
     return Reason([note], fixes, [ShapeLine(failure.parts[own].text, shape)])
+
+
+def _dims_taken(failure: Failure, node: ast.expr) -> int:
+    """How many dimensions an index stands for: a mask for as many as it has, None for none."""
+    number = failure.number_of(node)
+    value = None if number is None else failure.parts[number].value
+    if isinstance(value, Tensor) and value.dtype.is_bool:
+        return int(value.ndim)
+    return 0 if isinstance(node, ast.Constant) and node.value in (None, ...) else 1
 
 
 def _braced(text: str) -> str:
@@ -198,11 +213,17 @@ def gather(failure: Failure, exc: Any) -> Reason:
                 yield failure.with_parts({number: "{}.long()"})
             elif "dtype" in text and tensor.dtype is not own.dtype:
                 yield failure.with_parts({number: f"{{}}.to(torch.{own.dtype.name})"})
-            for dim in range(own.layout.ndim):
-                if tensor.layout.ndim == own.layout.ndim - 1:
+            if tensor.layout.ndim == own.layout.ndim - 1:
+                for dim in _lacking(failure, own.layout.shape, tensor.layout.shape):
                     yield failure.with_parts({number: f"{{}}.unsqueeze({dim})"})
 
     notes = []
+    if "dtype int32/int64 for index" in text:
+        notes = [
+            f"{named(failure, n)} is {t.dtype.name}; positions are whole numbers"
+            for n, t in failure.tensors[1:]
+            if not t.dtype.is_integral
+        ][:1]
     if own is not None and "self.dtype" in text:
         kinds = ", ".join(f"{named(failure, n)} is {t.dtype.name}" for n, t in failure.tensors[::2])
         notes.append(f"{failure.operation}() does not convert between dtypes: {kinds}")
@@ -212,6 +233,17 @@ def gather(failure: Failure, exc: Any) -> Reason:
             f"as many dimensions as {named(failure, numbers[0])}: {own.layout.ndim}"
         )
     return Reason(notes, failure.first(tries(), most=2), [] if "dtype" in text else lines)
+
+
+def _lacking(failure: Failure, own: tuple[int, ...], index: tuple[int, ...]) -> list[int]:
+    """The dimensions that an index may lack, first the one along which is chosen."""
+    dims = list(range(len(own)))
+    along = next((p.value for p in failure.parts if type(p.value) is int), None)
+    if isinstance(along, int) and -len(own) <= along < len(own):
+        along %= len(own)
+        if tuple(size for dim, size in enumerate(own) if dim != along) == tuple(index):
+            return [along, *(dim for dim in dims if dim != along)]
+    return dims
 
 
 def _range_in_self(failure: Failure) -> Reason:
@@ -236,7 +268,8 @@ def _range_in_self(failure: Failure) -> Reason:
         f"{named(failure, table)} has {size} there: 0 to {size - 1}"
     )
     tries = [failure.with_parts({number: "{} - 1"})] if low >= 1 and high == size else []
-    return Reason([note], failure.first(tries))
+    tries.append(failure.with_parts({number: f"{{}}.clamp(0, {size - 1})"}))
+    return Reason([note], failure.first(tries, most=1))
 
 
 # -- targets of losses -----------------------------------------------------------------------
@@ -260,6 +293,14 @@ def target(failure: Failure, exc: Any) -> Reason:
         f"[N] for scores [N, C] (and [N, d…] for [N, C, d…])"
     )
     note = f"{rule}; {named(failure, labels)} is {t.dtype.name} {list(t.layout.shape)}"
+    batch = re.search(r"batch_size \((\d+)\) to match target batch_size \((\d+)\)", text)
+    if batch is not None:
+        rows, count = batch.groups()
+        note = (
+            f"there is one target for each row of scores: {named(failure, scores)} has {rows} "
+            f"rows, {named(failure, labels)} has {count} targets"
+        )
+        lines = [ShapeLine(row.text, row.shape, 0) for row in lines]
 
     def tries() -> Iterator[Fix | None]:
         if s.dtype.is_integral and t.dtype.is_floating_point:
@@ -347,11 +388,6 @@ def one_number(failure: Failure, exc: Any) -> Reason:
     number, tensor = failure.tensors[0]
     count = tensor.layout.numel
     note = f"{named(failure, number)} has {count} elements, and one number can only be one of them"
-    if failure.operation == "tensor":
-        return Reason(
-            ["tensor() takes numbers; to put tensors together there is stack()"],
-            failure.first([failure.with_parts({}, function="stack")]),
-        )
 
     def tries() -> Iterator[Fix | None]:
         if failure.operation == "item":
@@ -440,31 +476,3 @@ def _enclosing(failure: Failure) -> tuple[str, str] | None:
                     links.append(f"({texts[k]}{whole[end:start]}{texts[k + 1]})")
                 return " & ".join(links), "&"
     return None
-
-
-def ragged(failure: Failure, exc: Any) -> Reason:
-    """tensor([[1, 2], [3]]): which row is short, and the literal with zeros to fill it up."""
-    node = failure.node
-    if not isinstance(node, ast.Call) or not node.args:
-        return Reason()
-    literal = node.args[0]
-    if not isinstance(literal, ast.List | ast.Tuple):
-        return Reason()
-    rows = literal.elts
-    lengths = [len(r.elts) if isinstance(r, ast.List | ast.Tuple) else 0 for r in rows]
-    if not rows or len(set(lengths)) < 2:
-        return Reason()
-    first = lengths[0]
-    at = next(i for i, length in enumerate(lengths) if length != first)
-    text = failure.source.segment(rows[at])
-    if not lengths[at] and not isinstance(rows[at], ast.List | ast.Tuple):
-        return Reason([f"element 0 is a list of {first}, element {at} is `{text}`"])
-    note = f"row 0 has {first} elements, row {at} has {lengths[at]}: `{text}`"
-    most = max(lengths)
-    filled = []
-    for row, length in zip(rows, lengths, strict=True):
-        inner = [failure.source.segment(e) for e in getattr(row, "elts", [])]
-        filled.append("[" + ", ".join([*inner, *["0"] * (most - length)]) + "]")
-    function = failure.source.segment(node.func)
-    whole = f"{function}([{', '.join(filled)}])"
-    return Reason([note], failure.first([failure.as_written(_braced(whole))]))

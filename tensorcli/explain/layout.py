@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from engine import lazy
 from engine.tensor import Tensor
-from tensorcli.explain.names import name_of, sharing
+from tensorcli.explain.names import name_of, sharing, sharing_names
 from tensorcli.results import LayoutResult
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
 
 def explain(
@@ -38,8 +39,8 @@ def explain(
         bytes=layout.numel * size,
         storage_bytes=tensor.storage.nbytes,
         seen=seen(tensor),
-        view_of=view_of(tensor, names),
-        shares=tuple(other for other, value in sharing(tensor, names)),
+        view_of=_base(tensor, names, steps),
+        shares=sharing_names(tensor, names),
         steps=steps,
         positions=positions(layout.shape, layout.strides, tensor.offset),
     )
@@ -89,6 +90,17 @@ def first_break(shape: tuple[int, ...], strides: tuple[int, ...]) -> int | None:
             return dim
         step *= shape[dim]
     return None
+
+
+def _base(tensor: Tensor, names: Mapping[str, object], steps: tuple[Any, ...]) -> str | None:
+    """Of which variable it is a view: that where its chain began, if its base has no name."""
+    base = view_of(tensor, names)
+    began = steps[0] if steps else None
+    shares = [name for name, value in sharing(tensor, names) if value is not tensor]
+    if base == "a temporary" and began is not None and began.text in shares:
+        if all(step.outcome != "copy" for step in steps):
+            return str(began.text)
+    return base
 
 
 def view_of(tensor: Tensor, names: Mapping[str, object]) -> str | None:

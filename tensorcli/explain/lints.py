@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 
 from engine.tensor import Tensor
+from tensorcli.explain import surprising_losses as losses
 from tensorcli.explain import surprising_numbers as numbers
 from tensorcli.explain import surprising_writes as writes
 from tensorcli.explain.hints import failure_of, hint_at, quoted, sides
@@ -134,4 +135,10 @@ LINTS: dict[str, Callable[..., Hint]] = {
     "running_sum": numbers.running_sum,
     "never_equal": numbers.never_equal,
     "accumulated": writes.accumulated,
+    "expanded": writes.expanded,
+    "scores": losses.scores,
+    "logits": losses.logits,
+    "log_probabilities": losses.log_probabilities,
+    "paired": losses.paired,
+    "nan_differs": losses.nan_differs,
 }

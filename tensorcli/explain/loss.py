@@ -1,8 +1,9 @@
 """What a statement's cast, or its arithmetic in a low-precision dtype, lost: the line under it.
 
 The statement is not run again. Its outermost operation is computed once more in float64 from what
-its operands are, if they are names, numbers, or casts and arithmetic of these; anything else could
-have effects, and is left alone.
+its operands are: names, numbers, casts and arithmetic of these, and expressions without effects,
+which are evaluated on copies; anything else is left alone, and so is what does not come to the same
+value again.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 MOST_ELEMENTS = 1_000_000
 """Larger tensors are not worth the second pass for a line that nobody asked for."""
+
+MOST_AGAIN = 100_000
+"""Elements of the tensors in an expression that is evaluated once more."""
 
 LOW = frozenset({"float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"})
 
@@ -70,10 +74,16 @@ def line_under(
             return None
         if np.shape(exact) != rounded.shape:
             return None
+        if isinstance(node, ast.Call) and not _is_same(cast(exact, value.dtype), rounded):
+            return None
         row = compare(exact, rounded, dtype)
     if row.exact == row.count:
         return None
     return PrecisionResult(source, (row,), line, asked=False)
+
+
+def _is_same(a: Any, b: Any) -> bool:
+    return bool(np.array_equal(a, b, equal_nan=True))
 
 
 def _outermost(node: ast.expr, dtype: str, names: Mapping[str, object]) -> tuple[Any, str]:
@@ -127,11 +137,31 @@ def _exact(node: ast.expr, names: Mapping[str, object]) -> Exact:
     if isinstance(node, ast.BinOp):
         exact, dtype = _arithmetic(node, names)
         return (exact if dtype is None else cast(exact, by_name[dtype])), dtype
-    if isinstance(node, ast.Call):
+    if isinstance(node, ast.Call) and _is_cast(node):
         exact, _ = _cast_operand(node, names)
         target = _target(node, names)
         return cast(exact, by_name[target]), target
-    raise _Unknown
+    return _of_value(_again(node, names))
+
+
+def _is_cast(node: ast.Call) -> bool:
+    is_method = isinstance(node.func, ast.Attribute) and node.func.attr in CASTS
+    return is_method or _is_literal_tensor(node)
+
+
+def _again(node: ast.expr, names: Mapping[str, object]) -> object:
+    """The value of an expression without effects, evaluated on copies of what it names."""
+    from tensorcli.explain.trial import evaluated
+    from tensorcli.explain.words import is_harmless
+
+    used = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+    large = any(
+        isinstance(value := names.get(name), Tensor) and value.layout.numel > MOST_AGAIN
+        for name in used
+    )
+    if large or not is_harmless(node, names):
+        raise _Unknown
+    return evaluated(ast.unparse(node), names)
 
 
 def _of_value(value: object) -> Exact:

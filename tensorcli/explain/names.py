@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from engine.tensor import Tensor
+from tensorcli.language.numpy_array import NDArray
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,4 +43,22 @@ def sharing(tensor: Tensor, names: Mapping[str, object]) -> list[tuple[str, Tens
         (name, value)
         for name, value in named_tensors(names)
         if value is not tensor and value.storage.root is storage
+    ]
+
+
+def sharing_names(tensor: Tensor, names: Mapping[str, object]) -> tuple[str, ...]:
+    """The other variables over the same memory, numpy's arrays included."""
+    tensors = [name for name, _ in sharing(tensor, names)]
+    return tuple(tensors + arrays_over(tensor, names))
+
+
+def arrays_over(tensor: Tensor, names: Mapping[str, object]) -> list[str]:
+    """The numpy arrays among the variables that show memory of a tensor."""
+    if tensor.array is None:
+        return []
+    own = np.asarray(tensor.array)
+    return [
+        name
+        for name, value in names.items()
+        if isinstance(value, NDArray) and np.may_share_memory(value.array, own)
     ]

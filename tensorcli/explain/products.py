@@ -45,11 +45,50 @@ def product(failure: Failure, exc: Any) -> Reason:
                 f"the last size of {named(failure, i)} ({a[-1]}) must equal "
                 f"{which} of {named(failure, j)} ({rows})"
             )
+    if failure.operation in VECTORS and (len(a), len(b)) != (1, 1):
+        return _not_vectors(failure, i, j)
+    if failure.operation.rstrip("_") == "bmm" and len(a) == len(b) == 3 and a[0] != b[0]:
+        return _uneven_batches(failure, i, j)
     notes = [note] if note else [_wrong_ndims(failure, i, j)]
     fixes = failure.first(_product_tries(failure, i, j))
     if not note and not fixes:
         return Reason(notes, [], [ShapeLine(r.text, r.shape) for r in lines])
     return Reason(notes, fixes, lines if note else [ShapeLine(r.text, r.shape) for r in lines])
+
+
+# Products of two vectors.
+VECTORS = frozenset({"dot", "vdot", "ger", "outer"})
+
+
+def _not_vectors(failure: Failure, i: int, j: int) -> Reason:
+    a, b = shape_of(failure, i), shape_of(failure, j)
+    wrong = [f"{named(failure, n)} has {len(s)}" for n, s in ((i, a), (j, b)) if len(s) != 1]
+    note = f"{failure.operation}() takes two vectors, of one dimension: {', '.join(wrong)}"
+    lines = [ShapeLine(failure.parts[n].text, shape_of(failure, n)) for n in (i, j)]
+
+    def tries() -> Iterator[Fix | None]:
+        if failure.operation in ("dot", "vdot"):
+            yield failure.as_written("({0} * {1}).sum()")
+            yield failure.with_parts({j: "{}.mT"}, function="matmul")
+        yield failure.with_parts({i: "{}.flatten()", j: "{}.flatten()"})
+
+    return Reason([note], failure.first(tries(), most=2), lines)
+
+
+def _uneven_batches(failure: Failure, i: int, j: int) -> Reason:
+    a, b = shape_of(failure, i), shape_of(failure, j)
+    note = (
+        f"bmm() multiplies matrix by matrix, so both batches have the same length: {a[0]} of "
+        f"{named(failure, i)} meets {b[0]} of {named(failure, j)}"
+    )
+    lines = [ShapeLine(failure.parts[n].text, shape_of(failure, n), 0) for n in (i, j)]
+    return Reason([note], failure.first([failure.with_parts({}, function="matmul")]), lines)
+
+
+def of_vectors(failure: Failure, exc: Any) -> Reason:
+    """outer() of something else than vectors."""
+    numbers = [number for number, _ in failure.tensors][-2:]
+    return _not_vectors(failure, *numbers) if len(numbers) == 2 else Reason()
 
 
 def _wrong_ndims(failure: Failure, i: int, j: int) -> str:
@@ -104,10 +143,7 @@ def linear(failure: Failure) -> Reason:
         f"{named(failure, x)} ({features})"
     ]
     if b and features == b[-1]:
-        notes, lines = [], []
-        if bias is not None:
-            size = shape_of(failure, bias)
-            notes = [f"a bias has one element per output: {b[0]}, not {list(size)}"]
+        return Reason() if bias is None else _of_bias(failure, bias, b[0])
 
     def tries() -> Iterator[Fix | None]:
         yield failure.with_parts({weight: "{}.t()"})
@@ -117,6 +153,26 @@ def linear(failure: Failure) -> Reason:
             yield failure.with_parts({x: "{}.flatten(1)"})
 
     return Reason(notes, failure.first(tries()), lines)
+
+
+def bias(failure: Failure, exc: Any) -> Reason:
+    """A bias of a convolution that is not one number per channel."""
+    weight, own = failure.tensor_at(1, "weight"), failure.tensor_at(2, "bias")
+    if weight is None or own is None:
+        return Reason()
+    return _of_bias(failure, own, shape_of(failure, weight)[0])
+
+
+def _of_bias(failure: Failure, number: int, outputs: int) -> Reason:
+    shape = shape_of(failure, number)
+    note = f"a bias has one element per output: {outputs}, not {list(shape)}"
+
+    def tries() -> Iterator[Fix | None]:
+        yield failure.with_parts({number: "{}.flatten()"})
+        yield failure.with_parts({number: "None"})
+
+    lines = [ShapeLine(failure.parts[number].text, shape, 0 if len(shape) == 1 else None)]
+    return Reason([note], failure.first(tries(), most=1), lines)
 
 
 def contraction(failure: Failure, exc: Any) -> Reason:
@@ -144,6 +200,7 @@ def contraction(failure: Failure, exc: Any) -> Reason:
         ]
         sizes = ", ".join(uses)
         notes.append(f"the letter {letter.group(1)} stands for one size (or 1), here it is {sizes}")
+    notes += _letters_amiss(failure, str(exc), terms, operands, output)
 
     def changed(terms: list[str], output: str) -> Fix | None:
         text = ",".join(terms) + ("->" + output if "->" in equation else "")
@@ -172,6 +229,28 @@ def contraction(failure: Failure, exc: Any) -> Reason:
             yield changed(terms, kept)
 
     return Reason(notes, failure.first(tries(), most=2), shapes)
+
+
+def _letters_amiss(
+    failure: Failure, text: str, terms: list[str], operands: list[int], output: str
+) -> list[str]:
+    """einsum: too few or too many letters, operands, or letters that nothing has."""
+    found = re.search(r"number of subscripts .* for operand (\d+)", text)
+    if found is not None and int(found.group(1)) < min(len(terms), len(operands)):
+        at = int(found.group(1))
+        ndim, letters = len(shape_of(failure, operands[at])), len(terms[at])
+        return [
+            f"`{terms[at]}` names {letters} dimension{'s' if letters != 1 else ''}, "
+            f"{named(failure, operands[at])} has {ndim}: one letter for each, or ... for the rest"
+        ]
+    if "operands were provided" in text or "operands than" in text:
+        listed = " and ".join(f"`{term}`" for term in terms)
+        return [f"the equation is about {len(terms)} tensors, {listed}; {len(operands)} given"]
+    lost = [c for c in output if c.isalpha() and not any(c in term for term in terms)]
+    if lost:
+        known = ", ".join(sorted({c for term in terms for c in term if c.isalpha()}))
+        return [f"each letter of the output comes from an operand: {known}, not {lost[0]}"]
+    return []
 
 
 def convolution(failure: Failure, exc: Any) -> Reason:
@@ -217,6 +296,12 @@ def convolution(failure: Failure, exc: Any) -> Reason:
             yield failure.with_parts({x: "{}.unsqueeze(0)"})
             yield failure.with_parts({x: "{}.unsqueeze(1)"})
             yield failure.with_parts({x: f"{{}}.expand({b[1]}{', -1' * len(a)})"})
+        if 0 <= channels < len(a) and 1 in (a[channels], b[1]):
+            keep = ["-1"] * len(a)
+            keep[channels] = str(b[1])
+            yield failure.with_parts({x: f"{{}}.expand({', '.join(keep)})"})
+            rest = ", -1" * (len(b) - 2)
+            yield failure.with_parts({weight: f"{{}}.expand(-1, {a[channels]}{rest})"})
         if len(a) > 1 and b[1] and a[channels] % b[1] == 0 and a[channels] != b[1]:
             yield failure.with_parts({}, keyword=f"groups={a[channels] // b[1]}")
 

@@ -7,10 +7,12 @@ step of a backward pass) that made it out of others.
 from __future__ import annotations
 
 import ast
+from bisect import bisect_left
 from dataclasses import replace
 
 import numpy as np
 
+from engine import modes
 from engine.tensor import Tensor
 from tensorcli.explain import again
 from tensorcli.explain.graph import line_of
@@ -160,6 +162,9 @@ class Tracer(again.Upto):
         self.open: list[tuple[bool, list[Input]]] = [(False, [])]
         self.first_nan: Event | None = None
         self.born_backward: Origin | None = None
+        self.origins: dict[int, tuple[Origin, Place | None]] = {}
+        # (nodes recorded so far, statement): which statement recorded a node.
+        self.recorded: list[tuple[int, Place]] = []
         # What brought a value that is not finite to a node or a leaf, by its identity.
         self.brought: dict[int, Origin] = {}
         self.senders: dict[int, Any] = {}
@@ -218,6 +223,7 @@ class Tracer(again.Upto):
     def before(self, place: Place, frame: Any) -> None:
         self.source = place.source
         self.statements.append(place)
+        self.recorded.append((modes.state.sequence, place))
         target = place.node.target if isinstance(place.node, ast.AugAssign) else None
         inputs: list[Input] = []
         if isinstance(target, ast.Name):
@@ -277,10 +283,11 @@ class Tracer(again.Upto):
                 word = {"y": "result"}.get(role, role)
                 elements.append(Element(word, *_element(np.asarray(kept.array), index)))
         line = line_of(node)
-        sender = self.senders.get(id(node))
+        sender = self._chooser(node)
         reason, cure = backward_reason(node.type_name, what, elements, sender)
-        code = "" if line is None or self.source is None else self.source.line(line).strip()
-        return Origin(
+        place = self._place(node)
+        code = "" if line is None or place is None else place.source.line(line).strip()
+        origin = Origin(
             what=what,
             phase="backward",
             operation=node.type_name,
@@ -295,6 +302,23 @@ class Tracer(again.Upto):
             reason=reason,
             cure=cure,
         )
+        self.origins[id(origin)] = origin, place
+        return origin
+
+    def _place(self, node: Any) -> Place | None:
+        """The statement that recorded a node."""
+        at = bisect_left(self.recorded, node.sequence, key=lambda one: one[0]) - 1
+        return None if at < 0 else self.recorded[at][1]
+
+    def _chooser(self, node: Any) -> Any:
+        """The node that sent a gradient here; behind products and signs, the one that chose."""
+        sender = self.senders.get(id(node))
+        for _ in range(MOST_PATH):
+            bare = "" if sender is None else sender.type_name.rstrip("0123456789")
+            if bare.removesuffix("Backward") not in ("Mul", "Neg", "Div", "Sub", "Add", "Rsub"):
+                break
+            sender = self.senders.get(id(sender), sender)
+        return sender
 
     # -- following it
 
@@ -317,7 +341,7 @@ class Tracer(again.Upto):
             if not isinstance(step.node, ast.Name)
         )[:MOST_PATH]
         if back is not None:
-            return (back,), way
+            return (*self._forward_twin(back), back), way
         origins = [self._origin(first, what)]
         if what == "NaN":
             for one in first.inputs:
@@ -326,6 +350,23 @@ class Tracer(again.Upto):
                     origins = [*earlier, *origins]
                     break
         return tuple(origins), way
+
+    def _forward_twin(self, back: Origin) -> tuple[Origin, ...]:
+        """The NaN that the same line had made on the way forward."""
+        _, place = self.origins.get(id(back), (back, None))
+        if place is None or back.what != "NaN":
+            return ()
+        born = [
+            event
+            for event in self.events.values()
+            if event.source is place.source
+            and event.line == back.line
+            and isinstance(event.node, ast.Call | ast.BinOp)
+            and counts(event.value)[0]
+            and not any(one.has("NaN") for one in event.inputs)
+        ]
+        first = min(born, key=lambda event: event.number, default=None)
+        return () if first is None else (self._origin(first, "NaN"),)
 
     def _before(self, event: Event, what: str) -> Event | None:
         for one in event.inputs:

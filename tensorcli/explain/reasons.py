@@ -33,7 +33,12 @@ class Element:
 
     @property
     def words(self) -> str:
-        return "" if self.value is None else f"{self.value:.6g}"
+        if self.value is None:
+            return ""
+        text = f"{self.value:.6g}"
+        whole = abs(self.value) < 1e6 and float(text).is_integer()
+        is_near = whole and self.value != float(text)
+        return f"{self.value:.9g}" if is_near else text  # 1.00000012 is not 1
 
 
 def forward_reason(
@@ -82,7 +87,7 @@ def _divide(numbers: Sequence[float], what: str, result: Tensor) -> Reason | Non
     if a == 0 and b == 0:
         return "0 / 0 has no value", CURE_DIV
     if isinf(a) and isinf(b):
-        return "inf / inf has no value", "find out where the infinities come from"
+        return "inf / inf has no value", None
     if b == 0:
         return f"{a:.6g} divided by 0 is infinite", CURE_DIV
     return None
@@ -90,7 +95,7 @@ def _divide(numbers: Sequence[float], what: str, result: Tensor) -> Reason | Non
 
 def _subtract(numbers: Sequence[float], what: str, result: Tensor) -> Reason | None:
     if len(numbers) >= 2 and isinf(numbers[0]) and isinf(numbers[1]):
-        return "inf - inf has no value", "find out where the infinities come from"
+        return "inf - inf has no value", None
     return None
 
 
@@ -140,7 +145,8 @@ def _power(numbers: Sequence[float], what: str, result: Tensor) -> Reason | None
         return None
     base, exponent = numbers[0], numbers[1]
     if base < 0 and exponent != int(exponent if not isinf(exponent) else 0):
-        return f"{base:.6g} is negative: a fraction as exponent has no real value", None
+        cure = "x.abs().pow(p) * x.sign() is the real root of odd degree"
+        return f"{base:.6g} is negative: a fraction as exponent has no real value", cure
     if base == 0 and exponent < 0:
         return f"0 to the power {exponent:.6g} is 1 / 0", CURE_DIV
     return None
@@ -236,7 +242,17 @@ CURES = {
     "LinalgVectorNorm": "add a small number under the root: (x.pow(2).sum() + 1e-12).sqrt()",
     "Std": "add a small number: (x.var() + 1e-12).sqrt()",
     "Log": "keep the input of log off 0: x.clamp(min=1e-12).log()",
-    "Div": "keep the divisor off 0",
+    "Div": "keep the divisor off 0: x / y.clamp(min=1e-12) for a positive y",
+    "Reciprocal": "keep the divisor off 0: 1 / x.clamp(min=1e-12) for a positive x",
+    "Rsqrt": "keep the input of rsqrt off 0: (x + 1e-12).rsqrt()",
+    "Pow": "keep the base off 0: (x + 1e-12).pow(p)",
+    "Asin": "keep the input inside of -1 .. 1: x.clamp(-1 + 1e-6, 1 - 1e-6).asin()",
+    "Acos": "keep the input inside of -1 .. 1: x.clamp(-1 + 1e-6, 1 - 1e-6).acos()",
+    "Atanh": "keep the input inside of -1 .. 1: x.clamp(-1 + 1e-6, 1 - 1e-6).atanh()",
+    "Norm": "add a small number under the root: (x.pow(2).sum() + 1e-12).sqrt()",
+    "Log2": "keep the input of log2 off 0: x.clamp(min=1e-12).log2()",
+    "Log10": "keep the input of log10 off 0: x.clamp(min=1e-12).log10()",
+    "Exp": "scale the input down, or clamp it: x.clamp(max=80).exp()",
 }
 
 

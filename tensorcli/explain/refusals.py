@@ -7,7 +7,7 @@ if the program with it got past the place of the error.
 from __future__ import annotations
 
 import ast
-import re
+from itertools import chain
 
 from engine import errors as faults
 from engine.tensor import Tensor
@@ -16,23 +16,18 @@ from tensorcli.explain import severed
 from tensorcli.explain.layout import seen
 from tensorcli.explain.names import named_tensors
 from tensorcli.explain.replay import rewritten
-from tensorcli.explain.shapes import OPERATORS, Reason, named, out_of_place, short
+from tensorcli.explain.rewrites import carried, first_that_runs, got_past, keeping, other_ways
+from tensorcli.explain.shapes import Reason, named, out_of_place, short
 from tensorcli.explain.trial import Fix
 from tensorcli.explain.watching import Changes, Frees
-from tensorcli.language.errors import where
-from tensorcli.language.source import Source
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from tensorcli.diagnostics import Span
-    from tensorcli.explain.replay import Outcome, Place, Replay
+    from tensorcli.explain.replay import Place, Replay
     from tensorcli.explain.trial import Failure
-
-    # Words to be shown, a text of the session with them in it, and the number of that text.
-    Rewrite = tuple[str, str, int]
 
 
 def explain(
@@ -78,7 +73,7 @@ def _changed(
     note += f" by `{short(place.words)}`{_on_line(place, replay)}"
     if replay is not None and place.text == len(replay.texts) - 1:
         labels.append(Label(place.span, "changed here"))
-    fixes = _first_that_runs(_rewrites(place, watcher.last, replay), replay)
+    fixes = first_that_runs(other_ways(place, watcher.last, replay), replay)
     return Reason([note], fixes), labels
 
 
@@ -154,109 +149,6 @@ def _on_line(place: Place, replay: Replay | None) -> str:
     return f" on line {place.span.line}"
 
 
-def _rewrites(place: Place, failing: Place | None, replay: Replay | None) -> Iterator[Rewrite]:
-    """(words to be shown, the text with them, its number): other ways to write a statement."""
-    node = place.node
-    yield from _made_apart(place)
-    if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name | ast.Attribute):
-        if not _is_update(node):
-            target = place.source.segment(node.target)
-            value = place.source.segment(node.value)
-            if isinstance(node.value, ast.BinOp | ast.IfExp | ast.Compare):
-                value = f"({value})"
-            words = f"{target} = {target} {OPERATORS[type(node.op).__name__]} {value}"
-            yield _in_place(place, place.span, words)
-    call = node.value if isinstance(node, ast.Expr | ast.Assign) else None
-    if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
-        if call.func.attr.endswith("_") and isinstance(call.func.value, ast.Name):
-            root = call.func.value.id
-            text = place.source.segment(call)
-            at = text.index("(", len(place.source.segment(call.func)) - 1)
-            new = text[: at - 1] + text[at:]
-            words = new if isinstance(node, ast.Assign) else f"{root} = {new}"
-            whole = place.span if isinstance(node, ast.Expr) else place.source.span(call)
-            yield _in_place(place, whole, words)
-    target_node = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
-    if isinstance(target_node, ast.Subscript) and isinstance(target_node.value, ast.Name):
-        name = target_node.value.id
-        words = f"{name} = {name}.clone(); {place.words}"
-        yield _in_place(place, place.span, words)
-    if failing is not None and failing.text == place.text and failing.node is not node:
-        yield from _moved(place, failing)
-
-
-def _made_apart(place: Place) -> Iterator[Rewrite]:
-    """`b = a.detach().clone()` for the `b = a.detach()` whose result was changed."""
-    changed: Any = place.node
-    if isinstance(changed, ast.Expr) and isinstance(changed.value, ast.Call):
-        changed = getattr(changed.value.func, "value", None)
-    else:
-        changed = changed.targets[0] if isinstance(changed, ast.Assign) else changed
-        changed = getattr(changed, "target", changed)
-    while isinstance(changed, ast.Subscript):
-        changed = changed.value
-    if not isinstance(changed, ast.Name):
-        return
-    made = None
-    for node in ast.walk(ast.parse(place.source.text)):
-        if isinstance(node, ast.Assign) and node.lineno < place.span.line:
-            if any(isinstance(t, ast.Name) and t.id == changed.id for t in node.targets):
-                made = node
-    last = None if made is None else made.value
-    if isinstance(last, ast.Call):
-        last = last.func
-    if made is not None and isinstance(last, ast.Attribute) and last.attr in ("detach", "data"):
-        span = place.source.span(made)
-        words = f"{place.source.segment(made)}.clone()"
-        yield f"{words}  # line {span.line}", rewritten(place.source, span, words), place.text
-
-
-def _is_update(node: ast.AugAssign) -> bool:
-    """Whether it looks like an optimiser's step, which must stay in place."""
-    return any(isinstance(n, ast.Attribute) and n.attr == "grad" for n in ast.walk(node.value))
-
-
-def _moved(place: Place, failing: Place) -> Iterator[Rewrite]:
-    """The failing statement before the one that changed what it needs."""
-    tree = ast.parse(place.source.text)
-    top = [n for n in tree.body if n.lineno <= place.span.line <= (n.end_lineno or n.lineno)]
-    last = [n for n in tree.body if n.lineno == failing.span.line]
-    if not top or not last or top[0].lineno >= last[0].lineno or last[0].col_offset:
-        return
-    words, first = failing.words, place.source.span(top[0])
-    without = Source(rewritten(place.source, failing.span, "pass"))
-    moved = f"{words}\n{place.source.segment(top[0])}"
-    text = rewritten(without, first, moved)
-    yield f"{words}  # before line {first.line}", text, place.text
-
-
-def _in_place(place: Place, span: Span, words: str) -> Rewrite:
-    return f"{words}  # line {span.line}", rewritten(place.source, span, words), place.text
-
-
-def _first_that_runs(rewrites: Iterator[Rewrite], replay: Replay | None) -> list[Fix]:
-    """The first rewrite with which the program has no such error any more."""
-    if replay is None:
-        return []
-    for shown, text, number in rewrites:
-        outcome = replay.run(changed={number: text})
-        if outcome.finished and _got_past(outcome, replay):
-            if number != len(replay.texts) - 1:
-                shown = re.sub(r"# line \d+$", "# in an earlier input", shown)
-            return [Fix(shown, None)]
-    return []
-
-
-def _got_past(outcome: Outcome, replay: Replay) -> bool:
-    """Whether a rerun of other words reached the end, or failed for another reason further down."""
-    if outcome.error is None:
-        return True
-    place = where(outcome.error)
-    lines = len(replay.texts[-1].rstrip().split("\n"))
-    refused = isinstance(outcome.error, faults.AutogradError | faults.InplaceError | TypeError)
-    return not refused and place is not None and place.span.line >= lines
-
-
 # -- a graph that was freed ------------------------------------------------------------------
 
 
@@ -278,25 +170,13 @@ def _freed(
     where = _on_line(place, replay)
     last = watcher.last
     note = f"what {kept_by} had kept for its derivative was freed by `{short(place.words)}`{where}"
-    if last is not None and last.node is place.node:
+    again = last is not None and last.node is place.node
+    ways = chain(carried(place), keeping(place)) if again else keeping(place)
+    if again:
         note += ", in an earlier pass through this line"
     elif replay is not None and place.text == len(replay.texts) - 1:
         labels.append(Label(place.span, "freed here"))
-    return Reason([note], _first_that_runs(_keeping(place), replay)), labels
-
-
-def _keeping(place: Place) -> Iterator[Rewrite]:
-    """The pass that freed the graph, told to keep it."""
-    for node in ast.walk(place.node):
-        if not isinstance(node, ast.Call):
-            continue
-        name = getattr(node.func, "attr", None) or getattr(node.func, "id", "")
-        if name not in ("backward", "grad") or any(k.arg == "retain_graph" for k in node.keywords):
-            continue
-        text = place.source.segment(node)
-        comma = ", " if node.args or node.keywords else ""
-        words = f"{text[:-1]}{comma}retain_graph=True)"
-        yield _in_place(place, place.source.span(node), words)
+    return Reason([note], first_that_runs(ways, replay)), labels
 
 
 # -- refusals before anything is written -----------------------------------------------------
@@ -304,12 +184,14 @@ def _keeping(place: Place) -> Iterator[Rewrite]:
 
 def _leaf(failure: Failure, exc: Any, replay: Replay | None) -> Reason:
     subject = named(failure, 0) if failure.parts else "a leaf"
+    is_view = bool(failure.tensors) and failure.tensors[0][1].ag.node is not None
+    what = "shows memory of a leaf" if is_view else "is a leaf"
     note = (
-        f"{subject} is a leaf that requires grad: its gradient belongs to the values that it "
+        f"{subject} {what} that requires grad: its gradient belongs to the values that it "
         "has. Change it unrecorded, as an optimiser does, or make a new tensor"
     )
     tries = [failure.inside("with torch.no_grad(): "), *out_of_place(failure)]
-    return Reason([note], failure.first(tries, most=2))
+    return Reason([note], _that_run(failure, failure.first(tries, most=2), replay))
 
 
 def _mode_view(failure: Failure, exc: Any, replay: Replay | None) -> Reason:
@@ -319,7 +201,7 @@ def _mode_view(failure: Failure, exc: Any, replay: Replay | None) -> Reason:
         "same side of it, both inside (not recorded) or both outside (recorded)"
     )
     tries = [failure.inside(f"with torch.{mode}(): "), *out_of_place(failure)]
-    return Reason([note], failure.first(tries, most=2))
+    return Reason([note], _that_run(failure, failure.first(tries, most=2), replay))
 
 
 def _multi_view(failure: Failure, exc: Any, replay: Replay | None) -> Reason:
@@ -327,7 +209,21 @@ def _multi_view(failure: Failure, exc: Any, replay: Replay | None) -> Reason:
         f"{named(failure, 0)} is one of several views that one call made (unbind, split, chunk, "
         "a loop over a tensor); those cannot be changed in place where gradients are recorded"
     )
-    return Reason([note], failure.first(out_of_place(failure), most=1))
+    fixes = failure.first(out_of_place(failure), most=1)
+    return Reason([note], _that_run(failure, fixes, replay))
+
+
+def _that_run(failure: Failure, fixes: list[Fix], replay: Replay | None) -> list[Fix]:
+    """Those with which the program gets past the failing statement: a copy has no history."""
+    if replay is None:
+        return fixes
+    found = []
+    for fix in fixes:
+        text = rewritten(failure.source, failure.source.span(failure.statement), fix.expr)
+        outcome = replay.run(changed={len(replay.texts) - 1: text})
+        if outcome.finished and got_past(outcome, replay):
+            found.append(fix)
+    return found
 
 
 def _overlap(failure: Failure) -> Reason:
@@ -338,7 +234,7 @@ def _overlap(failure: Failure) -> Reason:
         None,
     )  # fmt: skip
     if number is None:
-        return Reason()
+        return _partly_over(failure)
     layout = failure.parts[number].value.layout  # type: ignore[attr-defined]  # a tensor
     dims = [
         d
@@ -355,6 +251,25 @@ def _overlap(failure: Failure) -> Reason:
         name = failure.parts[number].text
         if isinstance(failure.parts[number].node, ast.Name):
             yield failure.inside(f"{name} = {name}.clone(); ", number)
+
+    return Reason([note], failure.first(tries(), most=2))
+
+
+def _partly_over(failure: Failure) -> Reason:
+    """An operand that shows the memory that is written to, in another order."""
+    if len(failure.tensors) < 2:
+        return Reason()
+    (written, own), (read, other) = failure.tensors[0], failure.tensors[-1]
+    if own.storage.root is not other.storage.root:
+        return Reason()
+    note = (
+        f"{named(failure, read)} shows the memory of {named(failure, written)} in another place: "
+        "it would be overwritten while it is read"
+    )
+
+    def tries() -> Iterator[Fix | None]:
+        yield failure.with_parts({read: "{}.clone()"})
+        yield from out_of_place(failure)
 
     return Reason([note], failure.first(tries(), most=2))
 
@@ -457,7 +372,7 @@ def _once_more(failure: Failure, replay: Replay | None, keyword: str) -> list[Fi
     words = failure.words({}, keyword=keyword)
     text = rewritten(failure.source, failure.source.span(failure.node), words)
     outcome = replay.run(changed={len(replay.texts) - 1: text})
-    works = outcome.finished and _got_past(outcome, replay)
+    works = outcome.finished and got_past(outcome, replay)
     return [Fix(words, None)] if works else []
 
 

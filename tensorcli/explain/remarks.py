@@ -11,13 +11,15 @@ import re
 from engine.tensor import Tensor
 from tensorcli.diagnostics import ShapeLine
 from tensorcli.explain.shapes import OPERATORS, Reason, named, short, with_dim
+from tensorcli.explain.trial import Fix
+from tensorcli.explain.words import is_harmless
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from tensorcli.explain.trial import Failure, Fix
+    from tensorcli.explain.trial import Failure
 
 
 def _first(failure: Failure) -> tuple[int, Any] | None:
@@ -312,17 +314,25 @@ def unpacked(failure: Failure, exc: Any) -> Reason:
     """a, b, c = x: unpacking goes through the first dimension."""
     node = failure.node
     for other in ast.walk(ast.parse(failure.source.text)):
-        if isinstance(other, ast.Assign) and isinstance(other.value, ast.Name):
-            span = failure.source.span(other.targets[0])
-            value = failure.names.get(other.value.id)
-            if span == failure.source.span(node) and isinstance(value, Tensor):
-                names = len(getattr(node, "elts", ()))
-                note = (
-                    f"`{other.value.id}` has shape {list(value.shape)}: it is unpacked along dim "
-                    f"0, into {value.shape[0] if value.ndim else 0} parts, and there are "
-                    f"{names} names"
-                )
-                return Reason([note])
+        if not isinstance(other, ast.Assign):
+            continue
+        if failure.source.span(other.targets[0]) != failure.source.span(node):
+            continue
+        text = failure.source.segment(other.value)
+        whole = failure.elsewhere(text) if is_harmless(other.value, failure.names) else None
+        if whole is None or whole.shape is None:
+            return Reason()
+        shape, count = whole.shape, len(getattr(node, "elts", ()))
+        note = (
+            f"`{short(text)}` has shape {list(shape)}: it is unpacked along dim 0, into "
+            f"{shape[0] if shape else 0} parts, and there are {count} names"
+        )
+        dims = [dim for dim, size in enumerate(shape) if size == count]
+        words = f"{text if isinstance(other.value, ast.Name | ast.Call) else f'({text})'}.unbind"
+        tries = [failure.elsewhere(f"{words}({dim})") for dim in dims]
+        targets = failure.source.segment(node)
+        fixes = failure.first(tries, most=1)
+        return Reason([note], [Fix(f"{targets} = {fix.expr}", None) for fix in fixes])
     return Reason()
 
 
@@ -344,7 +354,10 @@ def same_as_tensor(failure: Failure, exc: Any) -> Reason:
     if found is None:
         return Reason()
     number, tensor = found
-    return Reason([f"a gradient has the shape of {named(failure, number)}: {list(tensor.shape)}"])
+    has = f"the shape of {named(failure, number)}: {list(tensor.shape)}"
+    if "dtype" in str(exc):
+        has = f"the dtype of {named(failure, number)}: {tensor.dtype.name}"
+    return Reason([f"a gradient has {has}"])
 
 
 def beyond_range(failure: Failure, exc: Any) -> Reason:
@@ -401,12 +414,13 @@ REMARKS: tuple[tuple[str, Callable[[Failure, Any], Reason]], ...] = (
     ("over a 0-d tensor", no_dimension),
     ("object has no attribute", no_tensor),
     ("object is not callable", called),
-    ("'method' object is not subscriptable", uncalled),
+    ("'builtin_function_or_method' object is not subscriptable", uncalled),
     ("unsupported operand type(s)", operands),
     ("values to unpack", unpacked),
     ("must be torch.dtype, not str", dtype_name),
     ("Invalid device string", dtype_name),
-    ("data of a different size", same_as_tensor),
+    ("attempting to assign a gradient of size", same_as_tensor),
+    ("attempting to assign a gradient with dtype", same_as_tensor),
     ("cannot be converted to type", beyond_range),
     ("argument 'keepdim' (position 2) must be bool", two_dims),
     ("argument given to the optimizer should be an iterable", in_list),

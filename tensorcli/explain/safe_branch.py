@@ -27,11 +27,22 @@ RISKY = {
     "Asin": ("asin", "arcsin"), "Acos": ("acos", "arccos"), "Exp": ("exp",), "Atanh": ("atanh",),
 }  # fmt: skip
 MOST_TRIES = 6
+MOST_TEXTS = 20
 
 
 def fix(node_name: str, line: int | None, argument: Argument, replay: Replay) -> str | None:
     """The statement on that line in words that leave the explained value finite; None: none do."""
-    number = len(replay.texts) - 1
+    for number in range(len(replay.texts) - 1, -1, -1)[:MOST_TEXTS]:
+        found = _fix_in(number, node_name, line, argument, replay)
+        if found is not None:
+            return found
+    return None
+
+
+def _fix_in(
+    number: int, node_name: str, line: int | None, argument: Argument, replay: Replay
+) -> str | None:
+    """The same in one of the session's texts; lines count in each by itself."""
     source = Source(replay.texts[number])
     try:
         tree = ast.parse(source.text)
@@ -121,8 +132,6 @@ def _is_finite(number: int, changed: str, argument: Argument, replay: Replay) ->
     from tensorcli.explain.provenance import counts
 
     watcher = again.Upto(replay.texts, argument)
-    if watcher.number != number:
-        return False
     replay.most = max(replay.most, replay.runs + 1)
     replay.run(watcher, {number: changed})
     value = watcher.value

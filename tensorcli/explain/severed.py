@@ -7,16 +7,21 @@ looked at of the run is only whether a named tensor requires a gradient.
 from __future__ import annotations
 
 import ast
+import copy
 
 from engine.tensor import Tensor
+from tensorcli.explain.replay import rewritten
+from tensorcli.explain.rewrites import first_that_runs
 from tensorcli.explain.shapes import Reason, named, short
+from tensorcli.language.source import Source
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
     from tensorcli.explain.replay import Replay
+    from tensorcli.explain.rewrites import Rewrite
     from tensorcli.explain.trial import Failure, Fix
 
     Line = tuple[int, int]  # where a statement begins: its line, and how far in
@@ -41,6 +46,7 @@ CUTS = {
     "bincount": "counting has no slope",
     "one_hot": "one_hot() gives integers, which have no slope",
     "compare": "a comparison gives truth values, which have no slope",
+    "grad": "autograd.grad() records nothing of its own work without create_graph=True",
     "no_grad": "nothing is recorded inside no_grad()",
     "inference_mode": "nothing is recorded inside inference_mode()",
 }
@@ -49,14 +55,18 @@ MOST_DEPTH = 30
 
 
 class Cut:
-    """Where the graph ends: the expression, its line, and what it does (a key of CUTS)."""
+    """Where the graph ends: the expression, its line, and what it does (a key of CUTS).
 
-    __slots__ = ("kind", "line", "words")
+    The line counts in all that the session has run, as Search reads it.
+    """
 
-    def __init__(self, kind: str, words: str, line: int) -> None:
+    __slots__ = ("kind", "line", "node", "words")
+
+    def __init__(self, kind: str, words: str, line: int, node: ast.AST) -> None:
         self.kind = kind
         self.words = words
         self.line = line
+        self.node = node
 
 
 def _start(node: Any) -> Line:
@@ -64,13 +74,25 @@ def _start(node: Any) -> Line:
 
 
 class Search:
-    """The program's text, its names, and the line that is explained."""
+    """All that a session has run as one text, its names, and where the last input begins."""
 
-    def __init__(self, failure: Failure) -> None:
-        self.text = failure.source.text
+    def __init__(self, earlier: Sequence[str], text: str, names: Mapping[str, object]) -> None:
+        before = "".join(f"{one.rstrip()}\n" for one in earlier)
+        self.before = before.count("\n")
+        self.text = before + text
         self.tree = ast.parse(self.text)
-        self.names = failure.names
+        self.names = names
         self.depth = 0
+
+    def shifted(self, node: ast.AST) -> ast.AST:
+        """A node of the last input as one of the whole text."""
+        return ast.increment_lineno(copy.deepcopy(node), self.before)
+
+    def where(self, cut: Cut) -> str:
+        """The line of a cut in words."""
+        if cut.line > self.before:
+            return f" on line {cut.line - self.before}"
+        return " in an earlier input"
 
     def cut(self, node: ast.AST, line: Line) -> Cut | None:
         """The first place, going back from an expression, where a path to a leaf ends."""
@@ -79,14 +101,25 @@ class Search:
             return None
         if isinstance(node, ast.Name):
             return self._of_name(node.id, line)
-        kind = _kind(node)
-        if kind is not None and self._is_live(node, line):
-            return Cut(kind, short(ast.get_source_segment(self.text, node) or ""), line[0])
+        kind = _kind(node) or self._silent_function(node)
+        if kind is not None and self.is_live(node, line):
+            words = short(ast.get_source_segment(self.text, node) or "")
+            return Cut(kind, words, getattr(node, "lineno", line[0]), node)
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr | ast.keyword):
                 found = self.cut(child, line)
                 if found is not None:
                     return found
+        return None
+
+    def _silent_function(self, node: ast.AST) -> str | None:
+        """The mode of a function of the program that records nothing: @no_grad() above it."""
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+            return None
+        for other in self.tree.body:
+            if isinstance(other, ast.FunctionDef) and other.name == node.func.id:
+                words = " ".join(ast.unparse(d) for d in other.decorator_list)
+                return next((mode for mode in MODES if mode in words), None)
         return None
 
     def _of_name(self, name: str, line: Line) -> Cut | None:
@@ -97,9 +130,9 @@ class Search:
         if made is None:
             return None
         statement, inside = made
-        if inside is not None and self._is_live(statement.value, _start(statement)):
+        if inside is not None and self.is_live(statement.value, _start(statement)):
             words = short(ast.get_source_segment(self.text, statement) or "")
-            return Cut(inside, words, statement.lineno)
+            return Cut(inside, words, statement.lineno, statement)
         return self.cut(statement.value, _start(statement))
 
     def _assignment(self, name: str, line: Line) -> tuple[Any, str | None] | None:
@@ -130,7 +163,7 @@ class Search:
         walk(self.tree.body, None)
         return found
 
-    def _is_live(self, node: ast.AST, line: Line) -> bool:
+    def is_live(self, node: ast.AST, line: Line) -> bool:
         """Whether something inside an expression requires a gradient."""
         self.depth += 1
         if self.depth > 300:
@@ -143,7 +176,7 @@ class Search:
                 if isinstance(value, Tensor) and value.requires_grad:
                     return True
                 made = self._assignment(part.id, line)
-                if made is not None and self._is_live(made[0].value, _start(made[0])):
+                if made is not None and self.is_live(made[0].value, _start(made[0])):
                     return True
         return False
 
@@ -163,6 +196,9 @@ def _kind(node: ast.AST) -> str | None:
         return function.id if function.id in CUTS else None
     if not isinstance(function, ast.Attribute):
         return None
+    if function.attr == "grad":
+        kept = any(k.arg == "create_graph" for k in node.keywords) or len(node.args) > 4
+        return None if kept else "grad"
     if function.attr in ("to", "type"):
         words = " ".join(map(ast.unparse, [*node.args, *(k.value for k in node.keywords)]))
         return "long" if "int" in words or "long" in words or "bool" in words else None
@@ -174,19 +210,67 @@ def explain(failure: Failure, exc: Any, replay: Replay | None) -> Reason:
     if not failure.tensors:
         return Reason()
     number = failure.tensors[0][0]
-    search = Search(failure)
-    span = failure.parts[number].span
-    line = (span.line, span.column - 1)
-    cut = search.cut(failure.parts[number].node, line)
+    earlier = [] if replay is None else replay.texts[:-1]
+    search = Search(earlier, failure.source.text, failure.names)
+    part = failure.parts[number]
+    line = (part.span.line + search.before, part.span.column - 1)
+    node = search.shifted(part.node)
+    cut = search.cut(node, line)
     subject = named(failure, number)
     if cut is not None:
-        place = f"`{cut.words}`" + (f" on line {cut.line}" if cut.line != span.line else "")
-        return Reason([f"{subject} does not remember how it was made: in {place} {CUTS[cut.kind]}"])
-    if search._is_live(failure.parts[number].node, line):
+        own_line = cut.line == part.span.line + search.before
+        place = f"`{cut.words}`" + ("" if own_line else search.where(cut))
+        note = f"{subject} does not remember how it was made: in {place} {CUTS[cut.kind]}"
+        return Reason(
+            [note], first_that_runs(_reconnected(search, cut, replay), replay, whole=True)
+        )
+    if search.is_live(node, line):
         note = f"{subject} does not depend on a tensor that requires grad: its derivative is 0"
         return Reason([note])
     note = f"nothing that {subject} was made from requires grad"
     return Reason([note], failure.first(_leaves(failure, number), most=1))
+
+
+def _reconnected(search: Search, cut: Cut, replay: Replay | None) -> Iterator[Rewrite]:
+    """The statement with the cut, without what cuts it."""
+    if replay is None or cut.line <= search.before:
+        return
+    source = Source(replay.texts[-1])
+    node: Any = ast.increment_lineno(copy.deepcopy(cut.node), -search.before)
+    span = source.span(node)
+    statement: Any = next(
+        (n for n in ast.walk(ast.parse(source.text)) if isinstance(n, ast.Assign | ast.Expr)
+         and (n.lineno, n.col_offset) <= (node.lineno, node.col_offset)
+         and (n.end_lineno, n.end_col_offset) >= (node.end_lineno, node.end_col_offset)),
+        None,
+    )  # fmt: skip
+    words = _uncut(source, cut.kind, node)
+    if statement is None or words is None:
+        return
+    text = rewritten(source, span, words)
+    whole, longer = source.span(statement), len(text) - len(source.text)
+    end = sum(len(line) + 1 for line in source.lines[: whole.end_line - 1]) + whole.end_column - 1
+    start = sum(len(line) + 1 for line in source.lines[: whole.line - 1]) + whole.column - 1
+    yield f"{text[start : end + longer]}  # line {span.line}", text, len(replay.texts) - 1
+
+
+def _uncut(source: Source, kind: str, node: Any) -> str | None:
+    """The expression that a cut is made to, or the same keeping its graph."""
+    if kind in ("detach", "data"):
+        method: Any = node.func if isinstance(node, ast.Call) else node
+        return source.segment(method.value)
+    if kind == "grad":
+        return f"{source.segment(node)[:-1]}, create_graph=True)"
+    if kind != "tensor" or len(node.args) != 1:
+        return None
+    inner: Any = node.args[0]
+    while isinstance(inner, ast.Call) and getattr(inner.func, "attr", "") in ("item", "detach"):
+        function: Any = inner.func
+        inner = function.value
+    text = source.segment(inner)
+    if isinstance(inner, ast.List | ast.Tuple):
+        return f"{source.segment(node.func).removesuffix('tensor')}stack({text})"
+    return text if isinstance(inner, ast.Name | ast.Call) else f"({text})"
 
 
 def _leaves(failure: Failure, number: int) -> Iterator[Fix | None]:

@@ -221,6 +221,10 @@ def joining(failure: Failure, exc: Any) -> Reason:
         notes.append(f"only dimension {dim}, along which they are joined, may differ")
     elif "equal size" in str(exc):
         notes.append("stack() makes a new dimension, so all shapes must be the same")
+    elif "zero-dimensional" in str(exc):
+        notes.append(
+            "cat() joins along a dimension, and a single number has none; stack() makes one"
+        )
     elif "same number of dimensions" in str(exc):
         notes.append("cat() joins along a dimension that all have; stack() makes a new one")
 
@@ -241,8 +245,8 @@ def joining(failure: Failure, exc: Any) -> Reason:
         elif operation == "stack":
             for dim in range(ndims):
                 if not any(k.arg == "dim" for k in getattr(failure.node, "keywords", ())):
-                    yield failure.with_parts({}, function="cat", keyword=f"dim={dim}")
-            yield failure.with_parts({}, function="cat")
+                    more = {"keyword": f"dim={dim}"} if dim else {}
+                    yield failure.with_parts({}, function="cat", **more)
         else:
             twins = {"vstack": "hstack", "hstack": "vstack", "row_stack": "hstack"}
             if operation in twins:
@@ -333,6 +337,12 @@ def count(failure: Failure, exc: Any) -> Reason:
                         yield failure.with_parts({number: str(other)})
                         break
         yield failure.with_parts({number: "-1" for number, _ in sizes[:1]})
+        for free, _ in sizes[:1] if len(sizes) > 1 else []:
+            for number, size in sizes:
+                divisors = range(min(abs(int(str(size))), numel, _NEAR), 1, -1)
+                divisor = next((d for d in divisors if numel % d == 0), None)
+                if number != free and divisor is not None:
+                    yield failure.with_parts({free: "-1", number: str(divisor)})
 
     return Reason(
         [note],

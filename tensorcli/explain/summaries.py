@@ -132,7 +132,7 @@ def plot(values: Any, name: str, ascii: bool) -> PlotResult:
     flat = np.asarray(values, dtype=np.float64).reshape(-1)
     points = flat
     if flat.size > MOST_POINTS:
-        points = np.array([part.mean() for part in np.array_split(flat, MOST_POINTS)])
+        points = _blocks(flat, MOST_POINTS)
     kept = points[np.isfinite(points)]
     low = float(kept.min()) if kept.size else None
     high = float(kept.max()) if kept.size else None
@@ -156,10 +156,15 @@ def heatmap(tensor: Tensor, name: str, ascii: bool) -> HeatmapResult:
 
 
 def _blocks(grid: Any, most: int) -> Any:
-    """Rows, at most so many: each the mean of its share."""
-    if grid.shape[0] <= most:
+    """Rows, at most so many: each the mean of its share.
+
+    The shares lie evenly; array_split puts the larger ones first, which would bend the axis.
+    """
+    count = grid.shape[0]
+    if count <= most:
         return grid
-    return np.array([part.mean(axis=0) for part in np.array_split(grid, most)])
+    edges = [i * count // most for i in range(most + 1)]
+    return np.array([grid[a:b].mean(axis=0) for a, b in zip(edges, edges[1:], strict=False)])
 
 
 def _optional(values: Any) -> tuple[float | None, ...]:

@@ -32,7 +32,8 @@ def overlap(context: Context, node: ast.AugAssign, a: Any, b: Any) -> Hint:
         node,
         "overlap",
         f"{quoted(context, node.value)} shows memory of {quoted(context, node.target)}, which is "
-        "overwritten while it is read",
+        "overwritten while it is read: what comes out depends on the order of the work, in "
+        "PyTorch on the size and the processor",
         failure.first([failure.with_parts({1: "{}.clone()"})]),
     )
 
@@ -161,6 +162,43 @@ def _changes(context: Context, words: str, name: ast.expr, root: Any) -> bool:
     except Exception:
         return False
     return before is not None and not np.array_equal(before, own.array)
+
+
+def expanded(context: Context, node: Any, own: Any, index: Any) -> Hint:
+    """x.expand(3, 4)[0, 1] = 5: all that expand() repeats is one cell."""
+    if not isinstance(own, Tensor):
+        return None
+    shape, strides = own.layout.shape, own.layout.strides
+    cells = [d for d, (s, n) in enumerate(zip(strides, shape, strict=True)) if s == 0 and n > 1]
+    indices = index if isinstance(index, tuple) else (index,)
+    plain = all(type(i) is int or isinstance(i, slice) for i in indices)
+    if not plain or not any(d < len(indices) and _is_part(indices[d], shape[d]) for d in cells):
+        return None
+    target: Any = node.targets[0] if isinstance(node, ast.Assign) else node.target
+    name, words = context.source.segment(target.value), context.source.segment(node)
+    fixes: list[Fix] = []
+    if is_pure(node.value):
+        from tensorcli.explain.trial import Fix
+
+        text = f"{name} = {name}.clone(); {words}"
+        scope = {**names_around(context), name: own}
+        try:
+            rerun(text, scope)
+            fixes = [Fix(text, tuple(shape))]
+        except Exception:
+            fixes = []
+    return hint_at(
+        context,
+        node,
+        "expanded-write",
+        f"{quoted(context, target.value)} has stride 0 in dim {cells[0]}, as expand() makes it: "
+        f"the {shape[cells[0]]} elements along it are one cell, and all of them are changed",
+        fixes,
+    )
+
+
+def _is_part(index: Any, size: int) -> bool:
+    return type(index) is int or len(range(*index.indices(size))) < size
 
 
 def repeated(context: Context, node: ast.AugAssign, own: Any, index: Any) -> Hint:
@@ -319,7 +357,15 @@ def accumulated(context: Context, node: ast.Expr) -> Hint:
         and _in_loop(context, part)
         for part in ast.walk(ast.parse(text))
     )
-    if not updates:
+    steps = any(
+        isinstance(part, ast.Expr)
+        and isinstance(part.value, ast.Call)
+        and getattr(part.value.func, "attr", "") == "step"
+        and not part.value.args
+        and _in_loop(context, part)
+        for part in ast.walk(ast.parse(text))
+    )
+    if not updates and not (steps and "torch.optim" in text):
         return None
     return hint_at(
         context,

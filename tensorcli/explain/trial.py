@@ -175,6 +175,13 @@ class Failure:
             return None
         return Fix(text, None)
 
+    def elsewhere(self, text: str) -> Fix | None:
+        """Try an expression around the failing one, on copies of the tensors that it names."""
+        value = evaluated(text, self.names, UNTRIED)
+        if value is UNTRIED:
+            return None
+        return Fix(text, value.layout.shape if isinstance(value, Tensor) else None)
+
     def first(self, tries: Iterable[Fix | None], most: int = MOST) -> list[Fix]:
         """The first few that worked, each once."""
         found: dict[str, Fix] = {}
@@ -281,6 +288,20 @@ def _words(found: re.Match[str], parts: Sequence[Part]) -> str:
 
 def _mark(number: int) -> str:
     return f"_part{number}"
+
+
+def evaluated(text: str, names: Mapping[str, object], fallback: Any = None) -> Any:
+    """The value of an expression on copies of the tensors that it names; nothing else changes."""
+    used = {n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name)}
+    scope = {name: copied(value) if name in used else value for name, value in names.items()}
+    state = functions["get_rng_state"]()
+    try:
+        rerun(f"_result = {text}", scope)
+    except UNFIT:
+        return fallback
+    finally:
+        functions["set_rng_state"](state)
+    return scope["_result"]
 
 
 def rerun(text: str, scope: dict[str, object]) -> None:

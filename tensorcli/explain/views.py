@@ -11,9 +11,11 @@ import ast
 
 from engine import modes
 from engine.tensor import Tensor
+from tensorcli.explain import customs
 from tensorcli.explain.layout import first_break, row_major, seen, view_of
 from tensorcli.explain.merging import blocking, gaps
-from tensorcli.explain.names import sharing
+from tensorcli.explain.names import sharing_names
+from tensorcli.explain.shapes import short
 from tensorcli.explain.stepping import marked
 from tensorcli.language.compiling import Context, expression
 from tensorcli.language.functions import Function
@@ -72,15 +74,19 @@ def explain(
     """What a tensor shares its memory with, and why that is so."""
     steps = chain(tensor, names, source, node)
     base = view_of(tensor, names)
-    shares = tuple(name for name, _ in sharing(tensor, names) if name != text)
+    shares = tuple(name for name in sharing_names(tensor, names) if name != text)
     if base in (None, "a temporary") and _began_with(steps, shares):
         # Its base has no name, but the chain began with a variable that is a view of it too.
         base = steps[0].text
     copies = [step for step in steps if step.outcome == "copy"]
     last = next((s for s in reversed(steps) if s.outcome != "same"), None)
     size = tensor.layout.numel * tensor.dtype.itemsize
+    made = _made(node, source, names)
+    others = _other_names(tensor, text, names)
     if base is not None:
         verdict = "view"
+    elif others:
+        verdict = "same"
     elif last is not None and last.outcome == "copy":
         verdict = "copy"
     else:
@@ -90,9 +96,8 @@ def explain(
         verdict=verdict,
         view_of=base,
         bytes=size,
-        reason=_reason(
-            verdict, base, shares, copies, _other_names(tensor, text, names), seen(tensor)
-        ),
+        reason=_reason(verdict, base, shares, copies, others, seen(tensor)) or _new(tensor, made),
+        notes=() if made is None else customs.notes(tensor, made[1], made[0], names),
         steps=steps,
         shares=shares,
     )
@@ -107,7 +112,8 @@ def _reason(
     change: str | None,
 ) -> str:
     if other_names:
-        return f"{' and '.join(other_names)} is the same tensor under another name"
+        others = " and ".join(other_names)
+        return f"{others} is the same tensor by another name: what changes one changes both"
     if verdict == "view":
         whose = (
             "the memory of a temporary"
@@ -119,9 +125,32 @@ def _reason(
         return f"it shows {whose}, with strides and an offset of its own; nothing was copied"
     if verdict == "copy" and copies:
         return copies[-1].reason
-    if shares:
-        return "the memory is its own, and other variables show it too"
-    return "the memory is its own"
+    return f"{' and '.join(shares)} show{'s' if len(shares) == 1 else ''} it too" if shares else ""
+
+
+def _made(
+    node: ast.expr, source: Source, names: Mapping[str, object]
+) -> tuple[Source, ast.expr] | None:
+    """The expression behind a name, or behind a part of a pair that has one."""
+    for _ in range(3):
+        part = isinstance(node, ast.Attribute) and node.attr in ("values", "indices")
+        name = node.value if part else node  # type: ignore[attr-defined]  # an attribute
+        if not isinstance(name, ast.Name):
+            break
+        found = definition(name.id, source, node.lineno, names)
+        if found is None:
+            return None
+        source, node = found
+    return source, node
+
+
+def _new(tensor: Tensor, made: tuple[Source, ast.expr] | None) -> str:
+    """Why a tensor has memory of its own."""
+    if made is None:
+        return ""
+    source, node = made
+    words = f"`{short(source.segment(node))}`"
+    return f"{words} {'gives new values' if not isinstance(node, ast.Name) else 'has its own'}"
 
 
 def _lazily(before: Tensor, after: Tensor) -> str:

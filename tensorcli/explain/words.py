@@ -6,15 +6,18 @@ import ast
 import re
 
 from engine.tensor import Tensor
-from tensorcli.explain.renamed import renamed
+from tensorcli.explain.elements import PURE
 from tensorcli.explain.shapes import Reason
+from tensorcli.language.namespaces import Namespace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from typing import Any
 
+    from tensorcli.diagnostics import Span
     from tensorcli.explain.trial import Failure, Fix
+    from tensorcli.language.source import Source
 
 # What the keywords of PyTorch's functions are called; a try tells whether a call takes one.
 KEYWORDS = tuple(
@@ -32,7 +35,12 @@ KEYWORDS = tuple(
 )
 
 # What people know from elsewhere.
-KNOWN = {"dims": "dim", "keepdims": "keepdim", "axes": "dim", "axis": "dim", "ndim": "dim"}
+KNOWN = {
+    "dims": "dim", "keepdims": "keepdim", "keep_dims": "keepdim", "axes": "dim", "axis": "dim",
+    "ndim": "dim", "minimum": "min", "maximum": "max", "a_min": "min", "a_max": "max",
+    "ddof": "correction", "num": "steps", "kernel": "kernel_size", "pad": "padding",
+    "probability": "p", "rate": "p", "labels": "target", "targets": "target",
+}  # fmt: skip
 
 
 def keyword(failure: Failure, exc: Any) -> Reason:
@@ -98,10 +106,93 @@ def number_list(failure: Failure, exc: Any) -> Reason:
 
 
 def near_name(failure: Failure, near: list[str]) -> list[Fix]:
-    """The words that exist, in place of the one that does not, with what it is called with."""
-    if not isinstance(failure.node, ast.Attribute | ast.Name):
-        return []
-    return failure.first((renamed(failure, name) for name in near), most=2)
+    """The expression around a word that does not exist, with those that do in its place."""
+    whole = _around(failure)
+    source, span, outer = failure.source, failure.source.span(failure.node), None
+    if whole is not None:
+        outer = source.segment(whole)
+        first = offset(source, source.span(whole), span.line, span.column)
+        last = offset(source, source.span(whole), span.end_line, span.end_column)
+
+    def tries() -> Iterator[Fix | None]:
+        for name in near:
+            words = _renamed(failure, name)
+            if outer is not None:
+                yield failure.elsewhere(outer[:first] + words + outer[last:])
+            elif isinstance(failure.node, ast.Attribute):
+                yield failure.as_written(f"{{0}}.{name}")
+            else:
+                yield failure.as_written(name)
+
+    return failure.first(tries(), most=2)
+
+
+def _renamed(failure: Failure, name: str) -> str:
+    node = failure.node
+    if isinstance(node, ast.Attribute):
+        return failure.source.segment(node).removesuffix(node.attr) + name
+    return name
+
+
+def offset(source: Source, start: Span, line: int, column: int) -> int:
+    """How far a place lies behind the beginning of a stretch of text."""
+    before = sum(len(source.line(n)) + 1 for n in range(start.line, line))
+    return before + column - start.column
+
+
+def _around(failure: Failure) -> ast.expr | None:
+    """The largest expression around a word that can be evaluated without effects; None: only it."""
+    span = failure.source.span(failure.node)
+    path: list[ast.AST] = []
+
+    def find(node: ast.AST) -> bool:
+        if isinstance(node, ast.expr) and failure.source.span(node) == span:
+            return True
+        for child in ast.iter_child_nodes(node):
+            if find(child):
+                path.append(node)
+                return True
+        return False
+
+    find(ast.parse(failure.source.text))
+    found = None
+    for node in path:
+        unknown = getattr(failure.node, "id", "")
+        if not isinstance(node, ast.expr | ast.keyword):
+            break
+        if not is_harmless(node, failure.names, unknown):
+            break
+        found = node if isinstance(node, ast.expr) else found
+    return found
+
+
+def is_harmless(whole: ast.AST, names: Mapping[str, object], unknown: str = "") -> bool:
+    """Whether evaluating it on copies of its names changes nothing else; of the ``unknown`` name
+    one of torch's will take the place."""
+    for node in ast.walk(whole):
+        if isinstance(node, ast.Call):
+            function = node.func
+            if isinstance(function, ast.Name):
+                if function.id in names:
+                    return False
+                if function.id not in PLAIN and function.id != unknown:
+                    return False
+                continue
+            root: ast.AST = function
+            while isinstance(root, ast.Attribute | ast.Call | ast.Subscript):
+                root = root.func if isinstance(root, ast.Call) else root.value
+            if not isinstance(root, ast.Name):
+                continue  # a part of the whole like any other
+            owner = names.get(root.id)
+            if root.id in names and not isinstance(owner, Tensor | Namespace):
+                return False
+        elif not isinstance(node, HARMLESS):
+            return False
+    return True
+
+
+PLAIN = frozenset("float int bool complex len abs min max range tuple list sum round".split())
+HARMLESS = (*PURE, ast.keyword, ast.Subscript, ast.Slice, ast.List, ast.Tuple)
 
 
 def no_gradient(failure: Failure, exc: Any) -> Reason:

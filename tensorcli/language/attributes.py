@@ -42,7 +42,7 @@ class Method:
         return f"<method '{self.name}' of '{type_name(self.object)}' object>"
 
 
-Method.__name__ = "method"
+Method.__name__ = "builtin_function_or_method"
 
 
 def type_name(value: object) -> str:
@@ -154,6 +154,17 @@ def hint_near(exc: BaseException, name: str, candidates: Callable[[], Iterable[s
     add_hint(exc, NearNames(name, candidates))
 
 
+# What other libraries call it.
+ELSEWHERE = {
+    "array": "tensor", "asarray": "as_tensor", "astype": "to", "cast": "to", "copy": "clone",
+    "expand_dims": "unsqueeze", "reduce_sum": "sum", "reduce_mean": "mean", "reduce_max": "amax",
+    "power": "pow", "length": "numel", "cumulative_sum": "cumsum", "uniform": "rand",
+    "iteritems": "items", "push": "append", "negate": "neg", "matrix_multiply": "matmul",
+    "identity": "eye", "mod": "remainder", "invert": "bitwise_not", "random_normal": "randn",
+    "to_numpy": "numpy",
+}  # fmt: skip
+
+
 class NearNames:
     """The hint "did you mean": a text that is worked out when it is read."""
 
@@ -166,7 +177,11 @@ class NearNames:
     def near(self) -> list[str]:
         from difflib import get_close_matches
 
-        return get_close_matches(self.name, set(self.candidates()), n=3, cutoff=0.75)
+        candidates = set(self.candidates())
+        known = [ELSEWHERE[self.name]] if ELSEWHERE.get(self.name) in candidates else []
+        if known:
+            return known
+        return get_close_matches(self.name, candidates, n=3, cutoff=0.75)
 
     def __str__(self) -> str:
         near = self.near()

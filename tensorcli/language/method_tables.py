@@ -334,7 +334,7 @@ ATTRIBUTES: dict[type, dict[str, Callable[[Any], Any]]] = {
     complex: _REAL_AND_IMAGINARY,
     range: _BOUNDS,
     slice: _BOUNDS,
-    type: {"__name__": lambda kind: kind.__name__},
+    type: {"__name__": lambda kind: kind.__name__.rpartition(".")[2]},
     FunctionType: {"__name__": function_name},
     BuiltinFunctionType: {"__name__": function_name},
     BaseException: {"args": lambda error: error.args},

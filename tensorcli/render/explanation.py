@@ -211,8 +211,13 @@ def broadcast_lines(result: results.BroadcastResult, width: int) -> list[Line]:
     if result.failing_dim is not None:
         at = longest + 2 + start_of(result.failing_dim, columns)
         mark = "^" * columns[result.failing_dim]
-        lines.append([(" " * at, ""), (f"{mark} dimension {result.failing_dim}: ", "mark")])
-        lines[-1].append(("sizes must be equal or 1", ""))
+        rule = "sizes must be equal or 1"
+        title = f"{mark} dimension {result.failing_dim}: "
+        lines.append([(" " * at, ""), (title, "mark")])
+        if at + len(title) + len(rule) <= width:
+            lines[-1].append((rule, ""))
+        else:
+            lines.append([(f"  {rule}", "")])
     return lines
 
 

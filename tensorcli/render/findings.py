@@ -222,7 +222,7 @@ def _origin(origin: findings.Origin, width: int) -> list[Line]:
 def checked_lines(result: findings.CheckResult, width: int) -> list[Line]:
     """Each line of the program with what it made under it, or beside it where there is room."""
     longest = max((cells(row.text) for row in result.rows), default=0)
-    column = min(longest, max(width // 2 - 6, 16))
+    column = min(longest, width // 2 - 6) if width >= 60 else 2
     digits = max((len(str(row.line)) for row in result.rows), default=1)
     lines: list[Line] = []
     last = 0

@@ -154,15 +154,11 @@ def is_tensor(value: object) -> bool:
 
 
 _TYPE_NAMES = {
-    "DType": "dtype",
-    "Device": "device",
     "NDArray": "ndarray",
     "NoneType": "NoneType",
     "Function": "function",
     "MemoryFormat": "memory_format",
     "StorageLayout": "layout",
-    "FloatLimits": "finfo",
-    "IntegerLimits": "iinfo",
     "TensorType": "type",
     "Layout": "layout",
 }
@@ -173,7 +169,8 @@ def type_name(value: object) -> str:
     kind = type(value)
     if isinstance(value, tuple) and hasattr(kind, "_fields"):
         return f"return_types.{kind.__name__.rpartition('.')[2]}"
-    return _TYPE_NAMES.get(kind.__name__, kind.__name__)
+    name = kind.__name__.rpartition(".")[2]
+    return _TYPE_NAMES.get(name, name)
 
 
 def _complex_body(value: complex) -> str:

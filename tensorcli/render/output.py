@@ -109,6 +109,10 @@ class Output:
         colour = self._environment.colour(stream, self._settings.color)
         if not self._has_unicode(stream):
             return rich.text(_in_ascii(result), width, self.file, colour).translate(ASCII)
+        if colour and getattr(result, "is_image", False) and stream is self._environment.stdout:
+            protocol = self._environment.pictures()
+            if protocol is not None and not getattr(result, "ascii", False):
+                return rich.image(result, width, protocol, colour)  # type: ignore[arg-type]  # a heat map
         text = rich.text(result, width, self.file, colour)
         return text.translate(ASCII) if getattr(result, "ascii", False) else text
 

@@ -158,6 +158,14 @@ def heatmap_lines(result: found.HeatmapResult, width: int) -> list[Line]:
             for top, bottom in zip(rows[i], below, strict=True):
                 line.append(("▀", _colours(top, bottom, low, high, has_below)))
             lines.append(line)
+    return lines + legend(result, rows, width)
+
+
+def legend(
+    result: found.HeatmapResult, rows: Sequence[Sequence[float | None]], width: int
+) -> list[Line]:
+    """What the colours stand for, and how the picture was made smaller."""
+    low, high = result.minimum, result.maximum
     facts = [f"{visible(result.name)} {list(result.shape)}"]
     if low is not None and high is not None:
         facts.append(f"{number(low)} .. {number(high)}")
@@ -167,7 +175,7 @@ def heatmap_lines(result: found.HeatmapResult, width: int) -> list[Line]:
         facts.append(f"means of blocks, {shown[0]} by {shown[1]}")
     if any(value is None for row in result.rows for value in row):
         facts.append("not finite: " + ("?" if result.ascii else "red"))
-    return lines + joined([(fact, "dim") for fact in facts], width)
+    return joined([(fact, "dim") for fact in facts], width)
 
 
 def _narrowed(row: Sequence[float | None], width: int) -> list[float | None]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tensorcli.render.lines import Line, Piece
+    from tensorcli.value_results import HeatmapResult
 
 STYLES = {
     "dim": "dim",
@@ -49,6 +50,14 @@ def text(result: results.Result, width: int, file: str | None, colour: bool) -> 
     if kind.__name__ == "HeatmapResult" and not colour:
         result.ascii = True  # type: ignore[attr-defined]  # half blocks are nothing but colours
     return painted(plain.explanation_lines(result, width, file), colour)
+
+
+def image(result: HeatmapResult, width: int, protocol: str, colour: bool) -> str:
+    """A heat map as a picture, its legend below."""
+    from tensorcli.render.images import PROTOCOLS
+    from tensorcli.render.pictures import legend
+
+    return PROTOCOLS[protocol](result) + painted(legend(result, result.rows, width), colour)
 
 
 def painted(lines: Sequence[Line], colour: bool) -> str:

@@ -20,6 +20,7 @@ VERDICTS = {
     "view": "is a view",
     "copy": "is a copy",
     "own": "has memory of its own",
+    "same": "is a tensor with several names",
 }
 
 
@@ -32,9 +33,15 @@ def why_lines(result: found.WhyResult, width: int) -> list[Line]:
         verdict += f" of {size_text(result.bytes)}"
     elif result.verdict == "own":
         verdict += f", {size_text(result.bytes)}"
-    lines = hanging((f"{visible(result.name)} ", "name"), verdict, width, "strong")
+    name = visible(result.name)
+    if cells(name) + cells(verdict) < width:
+        lines = hanging((f"{name} ", "name"), verdict, width, "strong")
+    else:
+        lines = [*hanging(("", ""), name, width, "name"), *hanging(("  ", ""), verdict, width)]
     if result.reason:
         lines += hanging(("  because  ", "head"), result.reason, width)
+    for note in result.notes:
+        lines += hanging(("  note     ", "head"), note, width)
     lines += [[("  ", ""), *line] for line in step_lines(result.steps, width - 2, result.reason)]
     if result.shares:
         lines += hanging(("  shared with  ", "head"), ", ".join(result.shares), width)
@@ -87,19 +94,37 @@ def bits_lines(result: found.BitsResult, width: int) -> list[Line]:
     longest = max((len(_index(row.index)) for row in result.rows), default=0)
     for row in result.rows:
         title = f"{_index(row.index):<{longest}}  " if longest else ""
-        bits = [(part, ROLES[name]) for name, part in row.fields if part]
+        bits = [
+            (piece, ROLES[name])
+            for name, part in row.fields
+            for piece in _folded(part, width - len(title) - 3)
+        ]
         room = width - len(title) - sum(len(part) + 1 for part, _ in bits) - 1
-        spaced: Line = [(title, "head")]
+        spaced: list[Line] = [[(title, "head")]]
+        used = len(title)
         for piece in bits:
-            spaced += [piece, (" ", "")]
+            if used + len(piece[0]) > width and used > len(title):
+                spaced.append([(" " * len(title), "")])
+                used = len(title)
+            spaced[-1] += [piece, (" ", "")]
+            used += len(piece[0]) + 1
         if len(row.value) <= room:
-            lines.append([*spaced, (f" {row.value}", "strong")])
+            spaced[-1].append((f" {row.value}", "strong"))
         else:
-            lines += [spaced, [(" " * len(title), ""), (row.value, "strong")]]
+            spaced.append([(" " * len(title), ""), (row.value, "strong")])
+        lines += spaced
         lines += [[(" " * len(title), ""), *line] for line in _facts(row, width - len(title))]
     if result.omitted:
         lines.append([(f"... {result.omitted} more", "dim")])
     return lines
+
+
+def _folded(bits: str, room: int) -> list[str]:
+    """Bits in pieces that fit into a line, eight by eight."""
+    room = max(room // 8 * 8, 8)
+    first = len(bits) % room if len(bits) > room else 0
+    pieces = [bits[:first], *(bits[at : at + room] for at in range(first, len(bits), room))]
+    return [piece for piece in pieces if piece]
 
 
 def _index(index: tuple[int, ...]) -> str:
