@@ -157,8 +157,8 @@ def _memory(found: list[Tensor], given: list[Tensor], changed: list[Tensor]) -> 
         return CHANGED
     if any(y is t for y in found for t in given):
         return SAME
-    memory = {id(t.storage) for t in given}
-    return VIEW if any(id(y.storage) in memory for y in found) else OWN
+    memory = {id(t.storage.root) for t in given}
+    return VIEW if any(id(y.storage.root) in memory for y in found) else OWN
 
 
 def _recorded(results: list[Tensor], since: int) -> Iterator[Node]:
@@ -178,13 +178,13 @@ def _kept(
     nodes: list[Node], given: list[tuple[str, Tensor]], results: list[Tensor]
 ) -> Iterator[str]:
     """What nodes keep, each once: an argument, a result, or something made on the way."""
-    known = {id(t.storage): name for name, t in given}
-    own = {id(t.storage) for t in results}
+    known = {id(t.storage.root): name for name, t in given}
+    own = {id(t.storage.root) for t in results}
     told: dict[str, None] = {}
     others: set[int] = set()
     for node in nodes:
         for value in _tensors(_values(node)):
-            memory = id(value.storage)
+            memory = id(value.storage.root)
             if memory in known:
                 told[known[memory]] = None
             elif memory in own:
