@@ -8,6 +8,7 @@ from engine import dtypes
 from engine.errors import DtypeError, TensorIndexError, TensorRuntimeError, TensorValueError
 from engine.kinds import INT_TO_FLOAT, composite, kernel, made, pointwise, working
 from engine.kinds.functional import functional
+from engine.kinds.missing import refuse_gradients
 from engine.kinds.native import Native
 from engine.kinds.reduction import check_takes
 from engine.ops.losses import MEAN, NONE, SUM, named_reduction, reduction_number
@@ -127,6 +128,7 @@ def nll_loss(
     ignore_index: int = -100,
 ) -> Made:
     """Minus the score of the right class, for one or many rows of scores."""
+    refuse_gradients("nll_loss_forward", weight=weight)
     if target.layout.ndim > 1:
         raise TensorRuntimeError("0D or 1D target tensor expected, multi-target not supported")
     classes = input.layout.shape[-1]
@@ -152,6 +154,7 @@ def nll_loss2d(
     ignore_index: int = -100,
 ) -> Made:
     """Minus the score of the right class at each place of a batch of pictures."""
+    refuse_gradients("nll_loss2d_forward", weight=weight)
     if target.layout.ndim != 3:
         raise TensorRuntimeError(
             "only batches of spatial targets supported (3D tensors) but got targets of "

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from engine.errors import AutogradError, TensorRuntimeError
+from engine.errors import TensorRuntimeError
 from engine.kinds import INT_TO_FLOAT, pointwise
 from engine.kinds.conjugate import conj
+from engine.kinds.missing import NODE, no_derivative
 from engine.registry import F
 from engine.tensor import Tensor
 
 if TYPE_CHECKING:
     from engine.parameter_types import Operand
-
-
-def _refused(name: str) -> Any:
-    def derivative(g: Tensor) -> Tensor:
-        raise AutogradError(f"derivative for aten::{name} is not implemented")
-
-    return {"input": derivative, "other": derivative}
 
 
 _ROUNDED = {"floor": "div_floor", "trunc": "div_trunc"}
@@ -135,8 +129,8 @@ def div_trunc(input: Operand, other: Operand) -> Tensor:
     takes="if",
     stub="div_floor_cpu",
     numbers=True,
-    vjp=_refused("floor_divide"),
-    node="NotImplemented",
+    vjp=dict.fromkeys(("input", "other"), no_derivative("floor_divide")),
+    node=NODE,
     example="floor_divide(tensor([-7, 7]), 2)",
 )
 def floor_divide(input: Operand, other: Operand) -> Tensor:
@@ -155,13 +149,13 @@ def _remainder(xp: Any, a: Any, b: Any) -> Any:
 
 def _remainder_node(input: Any, other: Any) -> str:
     if not isinstance(input, Tensor):
-        return "NotImplemented"
+        return NODE
     return "RemainderBackward1" if isinstance(other, Tensor) else "RemainderBackward0"
 
 
 def _remainder_slope(g: Tensor, input: Any, other: Tensor) -> Tensor:
     if not isinstance(input, Tensor):
-        raise AutogradError("derivative for aten::remainder is not implemented")
+        no_derivative("remainder")(g)
     return -g * F.div(input, other, rounding_mode="floor")
 
 

@@ -135,9 +135,7 @@ def _logit(xp: Any, x: Any, eps: float | None) -> Any:
 def _logit_slope(g: Tensor, input: Tensor, eps: float | None) -> Tensor:
     slope = g / (input * (1.0 - input))
     if eps is None:
-        inside = (input >= 0) & (input <= 1)
-        edge = (input == 0) | (input == 1)
-        return F.where(inside, F.where(edge, g * float("inf"), slope), float("nan"))
+        return F.where((input >= 0) & (input <= 1), slope, float("nan"))
     return F.where((input >= eps) & (input <= 1 - eps), slope, 0)
 
 

@@ -10,11 +10,11 @@ from engine import dtypes
 from engine.errors import (
     DtypeNotImplementedError,
     NoDataError,
-    TensorNotImplementedError,
     TensorRuntimeError,
 )
 from engine.kinds import kernel, made, working
 from engine.kinds.composite import composite
+from engine.kinds.missing import NODE, no_derivative
 from engine.kinds.reduction import check_takes
 from engine.registry import F
 from engine.return_types import named
@@ -25,16 +25,9 @@ if TYPE_CHECKING:
     from engine.parameter_types import Scalar
 
 
-def _no_gradient(name: str) -> Any:
-    def refuse(g: Any) -> Any:
-        raise TensorNotImplementedError(f"the derivative for '{name}' is not implemented.")
-
-    return refuse
-
-
 @kernel(
-    vjp={"weights": _no_gradient("bincount")},
-    node="NotImplemented",
+    vjp={"weights": no_derivative("bincount")},
+    node=NODE,
     data_dependent=True,
     out=False,
     example="bincount(tensor([0, 1, 1, 3]))",

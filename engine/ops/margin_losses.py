@@ -10,6 +10,8 @@ from engine.errors import DtypeError, TensorRuntimeError, TensorValueError
 from engine.foreign import exchange
 from engine.kinds import Made, composite, kernel, made, working
 from engine.kinds.functional import functional
+from engine.kinds.missing import NODE, no_derivative, refuse_gradients
+from engine.kinds.native import Native
 from engine.kinds.reduction import check_takes
 from engine.kinds.results import check_castable
 from engine.ops.losses import (
@@ -98,12 +100,14 @@ def _hinge_embedding_loss(
 
 def _soft_slope(g: Tensor, input: Tensor, target: Tensor, reduction: int) -> Tensor:
     each = shared(g, reduction, input.layout)
-    return -target * (-target * input).sigmoid() * each
+    grown = (-target * input).exp()
+    return -target * grown / (1 + grown) * each
 
 
 @kernel(name="nn.soft_margin_loss", vjp={"input": _soft_slope}, **_INTERNAL)
 def soft_margin_loss(input: Tensor, target: Tensor, reduction: int = MEAN) -> Made:
     """log(1 + exp(-target * input))."""
+    refuse_gradients("soft_margin_loss", target=target)
     common = dtypes.result_type([input.dtype, target.dtype], [], [])
     if not common.is_floating_point and not common.is_complex:
         check_castable(kind_of(dtypes.float32), input.kind)
@@ -197,7 +201,11 @@ def _margin_slope(
     return (each * spread).reshape(input.layout.shape)
 
 
-@kernel(name="nn.multi_margin_loss", vjp={"input": _margin_slope}, **_INTERNAL)
+@kernel(
+    name="nn.multi_margin_loss",
+    vjp={"input": Native(NODE, _margin_slope, no_derivative("multi_margin_loss_backward"))},
+    **_INTERNAL,
+)
 def multi_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -207,6 +215,7 @@ def multi_margin_loss(
     reduction: int = MEAN,
 ) -> Made:
     """How much the other classes lack of being ``margin`` below the right one."""
+    refuse_gradients("multi_margin_loss", weight=weight)
     _check_vectors(input)
     rows, classes = _rows(input)
     count = target.layout.numel
@@ -288,7 +297,13 @@ def _multilabel_slope(g: Tensor, input: Tensor, target: Tensor, reduction: int) 
     return (slope * spread).reshape(input.layout.shape)
 
 
-@kernel(name="nn.multilabel_margin_loss", vjp={"input": _multilabel_slope}, **_INTERNAL)
+@kernel(
+    name="nn.multilabel_margin_loss",
+    vjp={
+        "input": Native(NODE, _multilabel_slope, no_derivative("multilabel_margin_loss_backward"))
+    },
+    **_INTERNAL,
+)
 def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: int = MEAN) -> Made:
     """How much each class not listed lacks of being 1 below each one listed."""
     _check_vectors(input)

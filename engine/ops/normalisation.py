@@ -8,6 +8,7 @@ from engine import dtypes
 from engine.errors import DimError, DtypeError, TensorRuntimeError, TensorValueError
 from engine.kinds import composite, kernel, made, working
 from engine.kinds.functional import functional
+from engine.kinds.missing import refuse_gradients
 from engine.kinds.reduction import check_takes
 from engine.ops.padding import kept_format
 from engine.registry import F, ops
@@ -291,6 +292,10 @@ def batch_norm(
 ) -> Tensor:
     """Every channel (dimension 1) brought to mean 0 and variance 1 over the batch."""
     shape = input.layout.shape
+    if not input.layout.numel:
+        y = input.clone()
+        y = y if weight is None else y * weight[0]
+        return y if bias is None else y + bias[0]
     if len(shape) < 2:
         raise DimError(1, len(shape))
     channels = shape[1]
@@ -305,6 +310,7 @@ def batch_norm(
         missing = "running_mean" if running_mean is None else "running_var"
         raise TensorRuntimeError(f"{missing} must be defined in evaluation mode")
     _check_mixed(input, weight, bias, running_mean, running_var)
+    refuse_gradients("native_batch_norm", running_mean=running_mean, running_var=running_var)
     known = (None, None) if training else (running_mean, running_var)
     y = ops["nn.batch_norm"].function(input, weight, bias, *known, training, eps)
     if training and (running_mean is not None or running_var is not None):

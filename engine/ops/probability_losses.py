@@ -10,6 +10,8 @@ from engine import layout as layouts
 from engine.errors import DtypeError, TensorRuntimeError, TensorValueError
 from engine.kinds import Made, composite, kernel, working
 from engine.kinds.functional import functional
+from engine.kinds.missing import refuse_gradients
+from engine.kinds.native import Native
 from engine.kinds.reduction import check_takes
 from engine.kinds.results import check_castable
 from engine.modes import warn
@@ -55,13 +57,17 @@ def _bce_target_slope(g: Tensor, input: Tensor, weight: Tensor | None, reduction
 
 @kernel(
     name="nn.binary_cross_entropy",
-    vjp={"input": _bce_slope, "target": _bce_target_slope},
+    vjp={
+        "input": Native("BinaryCrossEntropyBackwardBackward0", _bce_slope),
+        "target": _bce_target_slope,
+    },
     **_INTERNAL,
 )
 def binary_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = MEAN
 ) -> Made:
     """The cross entropy of chances and truths."""
+    refuse_gradients("binary_cross_entropy", weight=weight)
     check_takes("f", "binary_cross_entropy", input.dtype)
     for t in (target, weight):
         if t is not None and t.dtype is not input.dtype:
@@ -122,6 +128,7 @@ def binary_cross_entropy_with_logits(
     reduction: int = NONE,
 ) -> Made:
     """The cross entropy of truths and chances that are given by their logits."""
+    refuse_gradients("binary_cross_entropy_with_logits", weight=weight, pos_weight=pos_weight)
     check_takes("f", "log_sigmoid_cpu", input.dtype)
     device = input.kind.device
     common = dtypes.result_type([input.dtype, target.dtype], [], [])

@@ -13,13 +13,13 @@ from engine.draws import arranged, chosen
 from engine.dtypes import DType
 from engine.errors import (
     DtypeNotImplementedError,
-    TensorNotImplementedError,
     TensorRuntimeError,
     TensorTypeError,
     TensorValueError,
 )
 from engine.kinds.creation import creation
 from engine.kinds.kernel import Made, kernel, made
+from engine.kinds.missing import NODE, no_derivative
 from engine.kinds.sizes import check_sizes
 from engine.modes import state
 from engine.overloads import no_overload
@@ -386,16 +386,12 @@ def _bernoulli(input: Tensor, *, generator: Generator | None = None) -> Made:
     return _by_probability(input.dtype, layout, input, generator)
 
 
-def _no_derivative(g: Tensor) -> Tensor:
-    raise TensorNotImplementedError("derivative for aten::bernoulli is not implemented")
-
-
 @kernel(
-    vjp=_no_derivative,
+    vjp=no_derivative("bernoulli"),
     function=False,
     method=False,
     name="_bernoulli_p",
-    node="NotImplemented",
+    node=NODE,
     example="bernoulli(zeros(3), 0.5)",
 )
 def _bernoulli_p(input: Tensor, p: float, *, generator: Generator | None = None) -> Made:
@@ -542,7 +538,12 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Made:
     )
 
 
-@kernel(method=False, example="binomial(tensor([10.]), tensor([0.5]))")
+@kernel(
+    vjp=dict.fromkeys(("count", "prob"), no_derivative("binomial")),
+    node=NODE,
+    method=False,
+    example="binomial(tensor([10.]), tensor([0.5]))",
+)
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Made:
     """How many of ``count`` trials of probability ``prob`` succeed."""
     for t, name in ((count, "count"), (prob, "prob")):

@@ -130,11 +130,11 @@ def exclusive_product(x: Tensor, dim: int) -> Any:
 
 
 def _prod_gradient(g: Tensor, y: Tensor, input: Tensor, dim: Any, keepdim: bool) -> Any:
-    if input.layout.numel == 0:
-        return F.zeros_like(input)
     if input.ndim == 0:
         return g
-    if dim is None:
+    if input.layout.numel == 0:
+        others = input
+    elif dim is None:
         others = exclusive_product(input.reshape(-1), 0).reshape(input.layout.shape)
     else:
         others = exclusive_product(input, dim % input.ndim)

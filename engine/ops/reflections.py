@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from engine.errors import TensorRuntimeError
 from engine.formats import contiguous_format
 from engine.kinds import composite, kernel, made
+from engine.kinds.missing import unwritten
 from engine.matrices import check_kernel, column_major
 from engine.registry import F, functions
 
@@ -109,7 +110,11 @@ def orgqr(input: Tensor, input2: Tensor) -> Tensor:
     return _linalg("householder_product")(input, input2)
 
 
-@kernel(fields=("a", "tau"), example="geqrf(tensor([[3., 1.], [4., 2.]])).tau")
+@kernel(
+    vjp=unwritten("geqrf"),
+    fields=("a", "tau"),
+    example="geqrf(tensor([[3., 1.], [4., 2.]])).tau",
+)
 def geqrf(input: Tensor) -> Any:
     """R above the diagonal and the Householder vectors below it, with their factors."""
     if input.ndim < 2:

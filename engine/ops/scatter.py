@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from engine import indices, scalars
-from engine.errors import TensorNotImplementedError, TensorRuntimeError
+from engine.errors import TensorRuntimeError
 from engine.kinds import altered, composite, kernel
+from engine.kinds.missing import NODE, no_derivative
 from engine.kinds.record import twin
 from engine.kinds.targets import check_scattered
 from engine.overloads import no_overload
@@ -94,19 +95,15 @@ def _scatter_number(input: Tensor, dim: Dim, index: Tensor, value: Scalar) -> Ma
     return _written(input, d, index, scalars.element(value, input.dtype), _store)
 
 
-def _no_derivative(g: Tensor) -> Tensor:
-    raise TensorNotImplementedError("derivative for aten::scatter is not implemented")
-
-
 _STORES = {"add": _add, "multiply": _multiply}
 
 
 @kernel(
-    vjp={"input": _no_derivative, "source": _no_derivative},
+    vjp=dict.fromkeys(("input", "source"), no_derivative("scatter")),
     inplace=True,
     function=False,
     method=False,
-    node="torch::autograd::NotImplemented",
+    node=NODE,
     example="scatter(ones(1, 3), 1, tensor([[2, 2]]), tensor([[3., 4.]]), reduce='multiply')",
 )
 def _scatter_reduced(input: Tensor, dim: Dim, index: Tensor, source: Any, *, reduce: str) -> Made:

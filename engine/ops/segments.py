@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from engine.errors import TensorRuntimeError
 from engine.kinds import kernel, made
+from engine.kinds.missing import NODE, no_derivative
+from engine.kinds.native import Native
 from engine.kinds.recomputed import array_of, differentiated
 from engine.kinds.reduction import check_takes
 from engine.registry import F, function, ops
@@ -60,7 +62,7 @@ def _slope(
 
 @kernel(
     name="_segment_reduce",
-    vjp=_slope,
+    vjp=Native(NODE, _slope, no_derivative("_segment_reduce_backward")),
     function=False,
     method=False,
     out=False,

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from engine.errors import (
     DtypeNotImplementedError,
-    TensorNotImplementedError,
     TensorRuntimeError,
     TensorValueError,
 )
 from engine.kinds import kernel, made, working
+from engine.kinds.missing import unwritten
 from engine.kinds.results import common_device
 from engine.layout import broadcast_shapes
 from engine.registry import function, ops
@@ -63,13 +63,9 @@ def _differences(x1: Tensor, x2: Tensor) -> Any:
     return x1.array[..., :, None, :] - x2.array[..., None, :, :]
 
 
-def _no_derivative(g: Tensor) -> Tensor:
-    raise TensorNotImplementedError("the derivative for '_cdist_backward' is not implemented.")
-
-
 @kernel(
     name="_cdist_backward",
-    vjp={"grad": _no_derivative, "x1": _no_derivative, "x2": _no_derivative},
+    vjp=dict.fromkeys(("grad", "x1", "x2"), unwritten("_cdist_backward")),
     function=False,
     method=False,
     out=False,

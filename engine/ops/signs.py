@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from engine.dtypes import COMPLEX, DType
-from engine.errors import AutogradError, TensorNotImplementedError, TensorRuntimeError
+from engine.errors import TensorNotImplementedError, TensorRuntimeError
 from engine.kinds import BOOL_OUT, INT_TO_FLOAT, comparison, pointwise
+from engine.kinds.missing import NODE, no_derivative
 from engine.registry import F, function, method
 from engine.tensor import Tensor
 
@@ -49,13 +50,6 @@ def copysign(input: Tensor, other: Operand) -> Tensor:
     """The size of ``input`` with the sign of ``other``; the gradient at 0 is 0."""
 
 
-def _no_derivative(name: str) -> Any:
-    def derivative(g: Tensor) -> Tensor:
-        raise AutogradError(f"derivative for aten::{name} is not implemented")
-
-    return derivative
-
-
 def _check_steps(input: Tensor, values: Tensor) -> None:
     if input.dtype.is_complex or values.dtype.is_complex:
         raise TensorRuntimeError("heaviside is not yet implemented for complex tensors.")
@@ -68,8 +62,8 @@ def _check_steps(input: Tensor, values: Tensor) -> None:
 @pointwise(
     kernel=lambda xp, x, v: xp.where(x == 0, v, (x > 0).astype(x.dtype)),
     refuse=_check_steps,
-    vjp={"input": _no_derivative("heaviside"), "values": _no_derivative("heaviside")},
-    node="NotImplemented",
+    vjp=dict.fromkeys(("input", "values"), no_derivative("heaviside")),
+    node=NODE,
     example="heaviside(tensor([-1., 0., 1.]), tensor(0.5))",
 )
 def heaviside(input: Tensor, values: Tensor) -> Tensor:

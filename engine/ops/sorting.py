@@ -12,11 +12,11 @@ from engine.errors import (
     DtypeError,
     NoDataError,
     TensorIndexError,
-    TensorNotImplementedError,
     TensorRuntimeError,
 )
 from engine.kinds import kernel, made, working
 from engine.kinds.composite import composite, overloaded
+from engine.kinds.missing import unwritten
 from engine.kinds.reduction import check_takes
 from engine.layout import wrap_dim
 from engine.ops.extrema import gradient_to_picked
@@ -244,13 +244,6 @@ def topk(
     return made(input.dtype, shape, run), made(dtypes.int64, shape, run)
 
 
-def _no_gradient(name: str) -> Any:
-    def refuse(g: Any) -> Any:
-        raise TensorNotImplementedError(f"the derivative for '{name}' is not implemented.")
-
-    return refuse
-
-
 def _with_dim(input: Tensor, dim: int) -> tuple[int, Any]:
     """The dimension, and the slices along it as rows."""
     if not input.ndim:
@@ -300,7 +293,7 @@ def _check_data(input: Tensor, name: str, dim: int | None) -> None:
 
 
 @kernel(
-    vjp=_no_gradient("_unique2"),
+    vjp=unwritten("_unique2"),
     node="Unique2Backward0",
     data_dependent=True,
     out=False,
@@ -347,7 +340,7 @@ def _runs(rows: Any) -> tuple[Any, Any, Any]:
 
 
 @kernel(
-    vjp=_no_gradient("unique_consecutive"),
+    vjp=unwritten("unique_consecutive"),
     data_dependent=True,
     out=False,
     example="unique_consecutive(tensor([1, 1, 2, 1]))",

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from engine.dtypes import DType
-from engine.errors import AutogradError, DtypeNotImplementedError, TensorRuntimeError
+from engine.errors import DtypeNotImplementedError, TensorRuntimeError
 from engine.kinds import INT_TO_FLOAT, composite, kernel, made, pointwise, smooth, working
+from engine.kinds.missing import unwritten
 from engine.kinds.record import twin
 from engine.registry import F, method, ops
 from engine.storage import ask
@@ -30,13 +31,6 @@ def _scipy(name: str) -> Any:
         return getattr(scipy.special, name)(*arrays)
 
     return kernel
-
-
-def _refuse(name: str) -> Any:
-    def derivative(g: Tensor) -> Tensor:
-        raise AutogradError(f"derivative for aten::{name} is not implemented")
-
-    return derivative
 
 
 _SPACES = ("", "special.")
@@ -343,8 +337,7 @@ def ndtri(input: Tensor) -> Tensor:
 
 
 def _log_ndtr_slope(g: Tensor, input: Tensor, y: Tensor) -> Tensor:
-    scaled = ops["special.erfcx"].function(input * -(0.5**0.5))
-    return g / scaled * (2 / _PI) ** 0.5
+    return g / (2 * _PI) ** 0.5 * (y + input.pow(2) / 2).neg().exp()
 
 
 @_special(
@@ -385,7 +378,7 @@ def _incomplete(name: str, upper: bool, spelled: str, **record: Any) -> Callable
         takes="f",
         stub=f"{name}_cpu",
         vjp={
-            "input": _refuse(f"{name}: input"),
+            "input": unwritten(f"{name}: input"),
             "other": lambda g, input, other: sign * _gamma_density(g, input, other),
         },
         name=spelled,
@@ -509,7 +502,7 @@ def _wide_floats(stub: str) -> Any:
     takes="bif",
     stub="zeta_cpu",
     vjp={
-        "input": _refuse("zeta"),
+        "input": unwritten("zeta"),
         "other": lambda g, input, other: (
             g * -input * ops["special.zeta"].function(input + 1.0, other)
         ),

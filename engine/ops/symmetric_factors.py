@@ -8,6 +8,7 @@ from engine import dtypes
 from engine import layout as layouts
 from engine.errors import DtypeError, TensorRuntimeError
 from engine.kinds import kernel, made
+from engine.kinds.missing import NODE, no_derivative
 from engine.matrices import check_float, check_square, column_major
 
 if TYPE_CHECKING:
@@ -50,6 +51,8 @@ def _factored(t: Tensor, hermitian: bool) -> tuple[Made, Made, Made]:
 
 @kernel(
     name="linalg.ldl_factor",
+    vjp=no_derivative("linalg_ldl_factor_ex"),
+    node=NODE,
     spaces=("linalg.",),
     method=False,
     fields=("LD", "pivots"),
@@ -62,6 +65,8 @@ def ldl_factor(A: Tensor, *, hermitian: bool = False) -> Any:
 
 @kernel(
     name="linalg.ldl_factor_ex",
+    vjp=no_derivative("linalg_ldl_factor_ex"),
+    node=NODE,
     spaces=("linalg.",),
     method=False,
     fields=("LD", "pivots", "info"),
@@ -74,6 +79,8 @@ def ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = Fa
 
 @kernel(
     name="linalg.ldl_solve",
+    vjp=dict.fromkeys(("LD", "B"), no_derivative("linalg_ldl_solve")),
+    node=NODE,
     spaces=("linalg.",),
     method=False,
     example="linalg.ldl_solve(*linalg.ldl_factor(eye(2)), ones(2, 1))",
