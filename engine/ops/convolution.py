@@ -15,6 +15,7 @@ from engine.dtypes import compute_dtype
 from engine.errors import DtypeError, DtypeNotImplementedError, TensorRuntimeError
 from engine.kinds import composite, kernel, made, working
 from engine.kinds.conjugate import conj
+from engine.kinds.native import Native
 from engine.overloads import no_overload
 from engine.registry import F, ops
 from engine.signature import ArgumentError
@@ -378,7 +379,7 @@ def _expanded(values: Any, dims: int, name: str) -> tuple[int, ...]:
 
 
 @kernel(
-    vjp={"input,weight,bias": _gradients},
+    vjp={"input,weight,bias": Native("ConvolutionBackwardBackward0", _gradients)},
     method=False,
     out=False,
     example=("convolution(ones(1, 1, 3), ones(1, 1, 2), None, [1], [0], [1], False, [0], 1)"),

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from engine.kinds import INT_TO_FLOAT, STEPWISE, pointwise, smooth
 from engine.kinds.conjugate import conj
+from engine.kinds.native import Native
+from engine.modes import state
 from engine.registry import F, ops
 from engine.tensor import Tensor
 
@@ -101,9 +103,12 @@ def _sigmoid(xp: Any, x: Any) -> Any:
     return xp.reciprocal(y, out=y)
 
 
+_sigmoid_slope = Native("SigmoidBackwardBackward0", lambda g, y: g * (1 - conj(y)) * conj(y))
+
+
 @smooth(
     kernel=_sigmoid,
-    vjp=lambda g, y: g * (1 - conj(y)) * conj(y),
+    vjp=lambda g, y: _sigmoid_slope(g, y) if state.grad else g * (1 - conj(y)) * conj(y),
     stub="sigmoid_cpu",
     example="sigmoid(tensor([-1., 0., 1.]))",
 )
@@ -113,7 +118,7 @@ def sigmoid(input: Tensor) -> Tensor:
 
 @smooth(
     kernel=_sigmoid,
-    vjp=lambda g, y: g * (1 - conj(y)) * conj(y),
+    vjp=lambda g, y: _sigmoid_slope(g, y) if state.grad else g * (1 - conj(y)) * conj(y),
     stub="sigmoid_cpu",
     name="special.expit",
     node="SigmoidBackward0",

@@ -9,6 +9,7 @@ from engine.errors import DimError, DtypeError, TensorRuntimeError, TensorValueE
 from engine.kinds import composite, kernel, made, working
 from engine.kinds.functional import functional
 from engine.kinds.missing import refuse_gradients
+from engine.kinds.native import Native
 from engine.kinds.reduction import check_takes
 from engine.ops.padding import kept_format
 from engine.registry import F, ops
@@ -82,13 +83,22 @@ def _check_mixed(input: Tensor, *affine: Tensor | None) -> None:
 
 def _layer_gradients(
     g: Any, input: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | None, eps: float
-) -> tuple[Any, Any, Any]:
+) -> Any:
     g = g[0] if isinstance(g, (list, tuple)) else g
+    return _layer_slopes(g, input, normalized_shape, weight, eps)
+
+
+def _layer_rule(
+    g: Tensor, input: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | None, eps: float
+) -> tuple[Any, Any, Any]:
     ndim = input.layout.ndim
     first = ndim - len(normalized_shape)
     return normalised_gradients(
         g, input, weight, tuple(range(first, ndim)), eps, tuple(range(first))
     )
+
+
+_layer_slopes = Native("NativeLayerNormBackwardBackward0", _layer_rule)
 
 
 @kernel(
@@ -229,7 +239,7 @@ def _check_channels(t: Tensor | None, channels: int, what: str) -> None:
 @kernel(
     name="nn.batch_norm",
     node="NativeBatchNormBackward0",
-    vjp={"input,weight,bias": _batch_gradients},
+    vjp={"input,weight,bias": Native("NativeBatchNormBackwardBackward0", _batch_gradients)},
     **_INTERNAL,
 )
 def _batch_norm_kernel(
