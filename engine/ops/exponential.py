@@ -138,7 +138,7 @@ def _logit(xp: Any, x: Any, eps: float | None) -> Any:
 
 
 def _logit_slope(g: Tensor, input: Tensor, eps: float | None) -> Tensor:
-    slope = g / (input * (1.0 - input))
+    slope = g / ((input + 0.0) * (1.0 - input))  # never by -0
     if eps is None:
         return F.where((input >= 0) & (input <= 1), slope, float("nan"))
     return F.where((input >= eps) & (input <= 1 - eps), slope, 0)
