@@ -304,7 +304,7 @@ def _softshrink(xp: Any, x: Any, lambd: Any) -> Any:
 
 
 def _outside(g: Tensor, input: Tensor, lambd: Any) -> Tensor:
-    return F.where((input < -lambd) | (input > lambd), g, 0.0)
+    return F.where((input >= -lambd) & (input <= lambd), 0.0, g)
 
 
 @pointwise(
