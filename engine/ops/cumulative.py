@@ -14,7 +14,7 @@ from engine.kinds.conjugate import conj
 from engine.kinds.reduction import TO_INT64, check_takes
 from engine.kinds.results import cast
 from engine.layout import wrap_dim
-from engine.registry import F
+from engine.registry import F, ops
 from engine.summing import running
 from engine.tensor import kind_of
 
@@ -262,7 +262,7 @@ def _trapezoid_at(y: Tensor, x: Tensor, *, dim: Dim = -1) -> Any:
     pair, d = _areas(y, x, dim, "trapezoid")
     if pair is None:
         return _nothing(y, d)
-    return pair.sum(d) / 2.0
+    return ops["nn.divided"].function(pair.sum(d), 2.0)
 
 
 @composite(name="_dx.trapezoid", function=False, method=False)
@@ -281,7 +281,7 @@ def _nothing(y: Tensor, d: int) -> Any:
 @composite(name="_x.cumulative_trapezoid", function=False, method=False)
 def _running_trapezoid_at(y: Tensor, x: Tensor, *, dim: Dim = -1) -> Any:
     pair, d = _areas(y, x, dim, "cumulative_trapezoid")
-    return (pair.cumsum(d)) / 2.0
+    return ops["nn.divided"].function(pair.cumsum(d), 2.0)
 
 
 @composite(name="_dx.cumulative_trapezoid", function=False, method=False)
