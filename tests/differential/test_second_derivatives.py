@@ -28,7 +28,6 @@ KNOWN = {
     "as_strided_scatter": "PyTorch's gradient of the input is wrong: it is that of src",
     "nn.functional.linear_cross_entropy.chunked": "PyTorch's second derivative is 0, not right",
     "nn.functional.linear_cross_entropy.chunked_none": "PyTorch fails within: out= and gradients",
-    "native_layer_norm": "PyTorch fails within where there is a bias and no weight",
 }
 
 
