@@ -28,6 +28,10 @@ class HookHandle:
         return f"<torch.utils.hooks.RemovableHandle object at {id(self):#x}>"
 
 
+def nobody() -> None:
+    """Stands for the tensor of hooks that are a node's own; they run after its tensors'."""
+
+
 expose(
     HookHandle,
     attributes={"id": lambda handle: handle.id},

@@ -1,4 +1,8 @@
-"""Every differentiable operation against central differences, to second order; no PyTorch."""
+"""Every differentiable operation against central differences, to second order; no PyTorch.
+
+Once in one random direction, for real and complex numbers, and once by gradcheck and
+gradgradcheck, element by element in float64.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ import pytest
 
 from engine import dtypes
 from engine.errors import EngineError
-from engine.registry import F, Op
+from engine.registry import F, Op, functions
 from engine.tensor import Tensor
 from tests import gradient_checks as checks
 from tests import registry_samples as table
@@ -90,3 +94,72 @@ def test_gradient(op: Op, dtype: Any) -> None:
             if dtype.is_complex and (op.name in REAL_ONLY or isinstance(sample.run(), Raised)):
                 continue
             check(sample)
+
+
+# What gradcheck and gradgradcheck do not accept, with the reason; an operation that they accept
+# after all must go from the table.
+REFUSED = {
+    "PyTorch has no derivative": """
+        _bernoulli_p _scatter_reduced binomial floor_divide geqrf heaviside histogram histogramdd
+        igamma igammac linalg.ldl_factor linalg.ldl_factor_ex linalg.ldl_solve native_channel_shuffle
+        special.gammainc special.gammaincc special.zeta unique unique_consecutive
+    """,
+    "the derivative of a random number is taken for 0": """
+        _normal_1 _normal_2 _normal_3
+    """,
+    "the derivative presumes that the input is a log_softmax": """
+        ctc_loss nn.functional.ctc_loss
+    """,
+    "the result depends on the memory around the input": """
+        as_strided as_strided_scatter
+    """,
+}
+REFUSED_TWICE = {
+    "PyTorch has no second derivative": """
+        _cdist_forward _segment_reduce embedding_bag nn.functional.embedding_bag
+        nn.functional.hardsigmoid nn.functional.multi_margin_loss
+        nn.functional.multilabel_margin_loss nn.functional.scaled_dot_product_attention pdist
+    """,
+}
+GRADCHECK = {name for names in REFUSED.values() for name in names.split()}
+GRADGRADCHECK = {name for names in REFUSED_TWICE.values() for name in names.split()}
+
+# The part of a matrix that an operation looks at, as a function of all of it.
+PARTS = {
+    "hermitian": lambda a: (a + a.mH) / 2,
+    "lower": lambda a: a.tril(),
+    "upper": lambda a: a.triu(),
+}
+
+
+def accepted(sample: Sample, check: str) -> bool:
+    """Whether gradcheck or gradgradcheck accepts a sample; True where nothing is differentiable."""
+    inputs = table.differentiable_inputs(sample)[: DIFFERENTIABLE.get(sample.op.name)]
+    parts = {id(t): PARTS[d] for t, d in table.domains(sample) if isinstance(d, str)}
+    points = [t.detach().requires_grad_() for t in inputs]
+
+    def call(*values: Tensor) -> tuple[Tensor, ...]:
+        shaped = [parts.get(id(t), lambda a: a)(v) for t, v in zip(inputs, values, strict=True)]
+        return tuple(table.tensors_in(called(sample, shaped)))
+
+    try:
+        if not any(t.requires_grad for t in call(*points)):
+            return True
+        F.manual_seed(0)
+        return bool(functions[f"autograd.{check}"](call, points, raise_exception=False))
+    except EngineError as error:
+        if not UNSUPPORTED.search(str(error)):
+            raise
+        return False
+
+
+@pytest.mark.parametrize("op", table.tested(), ids=lambda op: op.name)
+def test_gradcheck(op: Op) -> None:
+    """Both checks, on contiguous, transposed and stepped inputs."""
+    with np.errstate(all="ignore"):
+        samples = [s for s in table.smooth(op, dtypes.float64) if not isinstance(s.run(), Raised)]
+        first = all(accepted(s, "gradcheck") for s in samples)
+        fewer = [s for s in samples if not s.about.endswith("enlarged, float64")]
+        second = first and all(accepted(s, "gradgradcheck") for s in fewer)
+    assert first == (op.name not in GRADCHECK), "gradcheck"
+    assert second == (op.name not in GRADCHECK | GRADGRADCHECK), "gradgradcheck"

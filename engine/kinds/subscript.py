@@ -17,6 +17,7 @@ from engine.errors import (
     TensorTypeError,
     TensorValueError,
 )
+from engine.kinds.native import Native
 from engine.kinds.view import make_view
 from engine.modes import state
 from engine.registry import F
@@ -69,31 +70,42 @@ class Plan:
         self.move += move
 
 
-def _step_backward(node: Node, g: Tensor) -> Sequence[Any]:
-    shape, key = node.attributes
-    if state.grad or g.array is None:
-        whole = g.new_zeros(shape)
-        whole[key].copy_(g)
+def _placed(g: Tensor, shape: tuple[int, ...], key: Any) -> Tensor:
+    """``g`` where ``key`` says in zeros of ``shape``."""
+    whole = g.new_zeros(shape)
+    whole[key].copy_(g)
+    return whole
+
+
+def _stepping(name: str) -> Gradient:
+    """The node of that name: the gradient of a part of a tensor."""
+    placed = Native(f"{name}BackwardBackward0", _placed)
+
+    def apply(node: Node, g: Tensor) -> Sequence[Any]:
+        shape, key = node.attributes
+        if state.grad or g.array is None:
+            return (placed(g, shape, key),)
+        kind = g.kind
+
+        def spread(part: Any) -> Any:
+            array = kind.xp.zeros(shape, kind.np)
+            array[key] = part
+            return array
+
+        whole = wrap(spread(g.array), kind, layouts.contiguous(shape))
+        if state.recording is not None:
+            state.recording.computed(whole, spread, (g.array,), None, ("spread", kind, shape, key))
         return (whole,)
-    kind = g.kind
 
-    def spread(part: Any) -> Any:
-        array = kind.xp.zeros(shape, kind.np)
-        array[key] = part
-        return array
-
-    whole = wrap(spread(g.array), kind, layouts.contiguous(shape))
-    if state.recording is not None:
-        state.recording.computed(whole, spread, (g.array,), None, ("spread", kind, shape, key))
-    return (whole,)
+    return Gradient(f"{name}Backward0", apply)
 
 
 def _same_backward(node: Node, g: Tensor) -> Sequence[Any]:
     return (g.reshape(node.attributes[0]),)
 
 
-SELECT = Gradient("SelectBackward0", _step_backward)
-SLICE = Gradient("SliceBackward0", _step_backward)
+SELECT = _stepping("Select")
+SLICE = _stepping("Slice")
 UNSQUEEZE = Gradient("UnsqueezeBackward0", _same_backward)
 ALIAS = Gradient("AliasBackward0", _same_backward)
 

@@ -13,6 +13,7 @@ import numpy as np
 from engine import lazy, tape
 from engine.errors import EngineError
 from engine.kinds.deriving import Recorder
+from engine.kinds.native import Native
 from engine.kinds.record import make_op, parameters
 from engine.kinds.results import verify
 from engine.layout import expand, permute
@@ -157,11 +158,15 @@ def _recorded(
 
 
 def _generic_gradient(op: Op) -> Gradient:
-    def apply(node: Node, g: Tensor) -> Sequence[Any]:
-        shape, arguments = node.attributes
-        whole = g.new_zeros(shape)
+    def placed(g: Tensor, shape: tuple[int, ...], arguments: tuple[Any, ...]) -> Tensor:
+        whole: Tensor = g.new_zeros(shape)
         op.function(whole, *arguments).copy_(g)
-        return (whole,)
+        return whole
+
+    rule = Native(op.node_name.replace("Backward", "BackwardBackward"), placed)
+
+    def apply(node: Node, g: Tensor) -> Sequence[Any]:
+        return (rule(g, *node.attributes),)
 
     return Gradient(op.node_name, apply)
 

@@ -11,6 +11,7 @@ from engine.kinds import DEFAULT, composite, kernel, made, pointwise, working
 from engine.kinds.conjugate import conj
 from engine.kinds.native import Native
 from engine.kinds.reduction import check_takes
+from engine.kinds.underived import NODE, underived
 from engine.layout import wrap_dim
 from engine.registry import F, ops
 from engine.tensor import Tensor
@@ -37,8 +38,10 @@ def _elu(xp: Any, x: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
 
 
 def _elu_slope(g: Tensor, input: Tensor, alpha: Any, scale: Any, input_scale: Any) -> Tensor:
-    steep = g * ((input * input_scale).exp() * (alpha * scale * input_scale))
-    return F.where(input > 0, g * scale, steep)
+    # At 0 the slope is the one from below, and has none itself.
+    below = F.where(input < 0, input, 0.0)
+    steep = g * ((below * input_scale).exp() * (alpha * scale * input_scale))
+    return F.where(input <= 0, steep, g * scale)
 
 
 @pointwise(
@@ -85,7 +88,7 @@ def _celu(xp: Any, x: Any, alpha: Any) -> Any:
     kernel=_celu,
     vjp=Native(
         "EluBackwardBackward0",
-        lambda g, input, alpha: F.where(input > 0, g, g * (input / alpha).exp()),
+        lambda g, input, alpha: _elu_slope(g, input, alpha, 1, 1 / alpha),
     ),
     takes="f",
     stub="elu_cpu",
@@ -196,7 +199,11 @@ def hardswish(input: Tensor) -> Tensor:
 @pointwise(
     name="nn.hardsigmoid",
     kernel=_bent,
-    vjp=lambda g, input: F.where((input > -3) & (input < 3), g / 6, 0.0),
+    vjp=Native(
+        NODE,
+        lambda g, input: F.where((input > -3) & (input < 3), g / 6, 0.0),
+        underived("hardsigmoid_backward"),
+    ),
     takes="f",
     **_KERNEL,
 )
@@ -276,7 +283,9 @@ def _softplus(xp: Any, x: Any, beta: Any, threshold: Any) -> Any:
 
 def _softplus_slope(g: Tensor, input: Tensor, beta: Any, threshold: Any) -> Tensor:
     scaled = input * beta
-    return F.where(scaled > threshold, g, g * scaled.sigmoid())
+    # At the threshold the slope is still that of the curve, and has none itself.
+    bent = F.where(scaled >= threshold, threshold, scaled)
+    return F.where(scaled > threshold, g, g * bent.sigmoid())
 
 
 @pointwise(
@@ -354,7 +363,13 @@ def _glu_slope(g: Tensor, input: Tensor, dim: int) -> Tensor:
     return F.cat((g * s, g * a * s * (1 - s)), dim)
 
 
-@kernel(name="nn.glu", vjp=_glu_slope, function=False, method=False, out=False)
+@kernel(
+    name="nn.glu",
+    vjp=Native("GluBackwardBackward0", _glu_slope),
+    function=False,
+    method=False,
+    out=False,
+)
 def glu(input: Tensor, dim: Dim = -1) -> Made:
     """One half of a dimension times the sigmoid of the other."""
     axis = wrap_dim(dim, input.layout.ndim)

@@ -8,9 +8,10 @@ from engine import dtypes
 from engine.errors import DtypeError, TensorRuntimeError, TensorValueError
 from engine.kinds import composite, kernel, made, working
 from engine.kinds.functional import functional
+from engine.kinds.native import Native
 from engine.kinds.reduction import check_takes
 from engine.ops.padding import kept_format
-from engine.ops.pooling import check_line, scattered
+from engine.ops.pooling import check_line, picked_gradient
 from engine.registry import F, ops
 
 if TYPE_CHECKING:
@@ -74,9 +75,9 @@ def _means(xp: Any, x: Any, axis: int, wanted: int) -> Any:
     return xp.concatenate(parts, axis=axis) if parts else x.take([], axis=axis)
 
 
-def _mean_slope(g: Tensor, input_shape: tuple[int, ...], output_size: tuple[int, ...]) -> Tensor:
+def _mean_slope(g: Tensor, input: Tensor, output_size: tuple[int, ...]) -> Tensor:
     """Each mean's gradient shared among its region; a product with 0-1 matrices, so derivable."""
-    dims = len(output_size)
+    dims, input_shape = len(output_size), input.layout.shape
     for place, wanted in enumerate(output_size):
         axis = len(input_shape) - dims + place
         size = input_shape[axis]
@@ -109,7 +110,7 @@ def _adaptive_avg(dims: int) -> None:
     kernel(
         name=f"nn.{name}",
         node=f"AdaptiveAvgPool{dims}DBackward0",
-        vjp=_mean_slope,
+        vjp=Native(f"AdaptiveAvgPool{dims}DBackwardBackward0", _mean_slope),
         **_INTERNAL,
     )(body)
 
@@ -212,9 +213,6 @@ def _spots(sizes: tuple[int, ...]) -> list[tuple[int, ...]]:
 def _adaptive_max(dims: int) -> None:
     name = f"adaptive_max_pool{dims}d"
 
-    def gradient(g: Any, y: Any, input_shape: tuple[int, ...]) -> Tensor:
-        return scattered(g[0], y[1], input_shape, dims)
-
     def body(input: Tensor, output_size: Dims) -> tuple[Made, ...]:
         wanted = _spread(output_size, dims)
         _check_adaptive(input, wanted, dims, name)
@@ -231,7 +229,7 @@ def _adaptive_max(dims: int) -> None:
     kernel(
         name=f"nn.{name}",
         node=f"AdaptiveMaxPool{dims}DBackward0",
-        vjp=gradient,
+        vjp=picked_gradient(f"AdaptiveMaxPool{dims}DBackwardBackward0", dims),
         constant=(1,),
         **_INTERNAL,
     )(body)

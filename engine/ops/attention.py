@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 from engine import dtypes
 from engine.errors import DtypeError, TensorRuntimeError
 from engine.kinds import composite, kernel, made, working
+from engine.kinds.native import Native
+from engine.kinds.underived import NODE, underived
 from engine.registry import F, ops
 from engine.tape import requires_grad
 
@@ -81,7 +83,13 @@ def _gradients(
 @kernel(
     name="nn.flash_attention",
     node="ScaledDotProductFlashAttentionForCpuBackward0",
-    vjp={"query,key,value": _gradients},
+    vjp={
+        "query,key,value": Native(
+            NODE,
+            _gradients,
+            underived("_scaled_dot_product_flash_attention_for_cpu_backward"),
+        )
+    },
     function=False,
     method=False,
     out=False,

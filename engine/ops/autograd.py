@@ -9,7 +9,7 @@ from engine import backward as passes
 from engine import tape
 from engine.errors import AutogradError, EngineError, TensorRuntimeError, TensorTypeError
 from engine.foreign import exchange
-from engine.hooks import HookHandle
+from engine.hooks import HookHandle, nobody
 from engine.kinds.creation import check_differentiable
 from engine.modes import warn
 from engine.registry import F, attribute, function, method
@@ -103,6 +103,9 @@ def _run_backward(
             "function, make sure to reset the .grad fields of your parameters to None after use "
             "to break the cycle and avoid the leak."
         )
+    for t in wanted or ():
+        if not tape.requires_grad(t):
+            raise AutogradError("can't retain_grad on Tensor that has requires_grad=False")
     retain = create_graph if retain_graph is None else retain_graph
     passes.run(roots, start, retain=retain, create=create_graph, inputs=wanted)
 
@@ -111,7 +114,7 @@ def _starting_gradients(
     roots: Sequence[Tensor], gradients: Sequence[Tensor | None]
 ) -> list[Tensor]:
     """One gradient per root, made or checked; all of them before the roots' own state is."""
-    if len(roots) != len(gradients):
+    if len(roots) > len(gradients):
         raise TensorRuntimeError(f"got {len(roots)} tensors and {len(gradients)} gradients")
     for given in gradients:
         if given is not None and not isinstance(given, Tensor):
@@ -119,7 +122,7 @@ def _starting_gradients(
                 f"gradients can be either Tensors or None, but got {type_name(given)}"
             )
     start = []
-    for at, (root, given) in enumerate(zip(roots, gradients, strict=True)):
+    for at, (root, given) in enumerate(zip(roots, gradients, strict=False)):
         if not isinstance(root, Tensor):
             raise NoTensorError
         if given is None and tape.requires_grad(root) or given is not None:
@@ -409,7 +412,8 @@ def _hooks_of(x: Tensor) -> dict[int, Any]:
         if nr == ag.nr and keeper() is x:
             return hooks
     hooks = {}
-    node.hooks.append((ag.nr, hooks, weakref.ref(x)))
+    at = next((i for i, held in enumerate(node.hooks) if held[2] is nobody), len(node.hooks))
+    node.hooks.insert(at, (ag.nr, hooks, weakref.ref(x)))
     return hooks
 
 

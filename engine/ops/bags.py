@@ -13,7 +13,9 @@ from engine.errors import (
 )
 from engine.kinds import composite, kernel, made
 from engine.kinds.functional import functional
+from engine.kinds.native import Native
 from engine.kinds.recomputed import array_of, differentiated
+from engine.kinds.underived import NODE, underived, unlisted
 from engine.ops.embedding import check_indices, embedding_renorm_
 from engine.registry import F, ops
 from engine.tensor import Tensor
@@ -67,6 +69,18 @@ def _bags(
     return F.stack(parts)
 
 
+_to_rows = Native(
+    "EmbeddingBagBackwardBackward0",
+    lambda g, *inputs: differentiated(_bags, g, inputs[:2], (True, False), *inputs[2:])[0],
+    unlisted("_embedding_bag_backward"),
+)
+_to_scales = Native(
+    NODE,
+    lambda g, *inputs: differentiated(_bags, g, inputs[:2], (False, True), *inputs[2:])[1],
+    underived("_embedding_bag_per_sample_weights_backward"),
+)
+
+
 def _gradients(
     g: Any,
     weight: Tensor,
@@ -79,18 +93,12 @@ def _gradients(
     padding_idx: int,
     needed: tuple[bool, ...],
 ) -> list[Any]:
-    return differentiated(
-        _bags,
-        g,
-        (weight, per_sample_weights),
-        needed,
-        indices,
-        offsets,
-        scale_grad_by_freq,
-        mode,
-        include_last_offset,
-        padding_idx,
-    )
+    rest = (indices, offsets, scale_grad_by_freq, mode, include_last_offset, padding_idx)
+    return [
+        # PyTorch does not look at the rows for this: the gradient is not one by them.
+        _to_rows(g, weight.detach(), per_sample_weights, *rest) if needed[0] else None,
+        _to_scales(g, weight, per_sample_weights, *rest) if needed[1] else None,
+    ]
 
 
 @kernel(

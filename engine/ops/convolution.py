@@ -15,6 +15,7 @@ from engine.dtypes import compute_dtype
 from engine.errors import DtypeError, DtypeNotImplementedError, TensorRuntimeError
 from engine.kinds import composite, kernel, made, working
 from engine.kinds.conjugate import conj
+from engine.kinds.native import Native
 from engine.overloads import no_overload
 from engine.registry import F, ops
 from engine.signature import ArgumentError
@@ -186,6 +187,7 @@ def _gradients(
             zeros if transposed else extra,
             groups,
         )
+        to_input = _cropped(to_input, input.layout.shape)
     if needed[1]:
         source, slid = (g, input) if transposed else (input, g)
         to_weight = ops["nn.convolution_weight"].function(
@@ -200,6 +202,14 @@ def _gradients(
     if needed[2]:
         to_bias = g.sum((0, *range(2, g.layout.ndim)))
     return [to_input, to_weight, to_bias]
+
+
+def _cropped(t: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """The first places of each size: an output padding of a stride or more leaves others."""
+    for d in range(2, len(shape)):
+        if t.layout.shape[d] > shape[d]:
+            t = t.narrow(d, 0, shape[d])
+    return t
 
 
 def _weight_gradients(
@@ -219,15 +229,17 @@ def _weight_gradients(
     if needed[0]:
         extra = tuple(
             [
-                (n + 2 * p - d * (k - 1) - 1) % s
-                for n, k, s, p, d in zip(
-                    input.layout.shape[2:], shape[2:], stride, padding, dilation, strict=True
+                n + 2 * p - d * (k - 1) - 1 - (m - 1) * s
+                for n, m, k, s, p, d in zip(
+                    input.layout.shape[2:], slid.layout.shape[2:], shape[2:], stride, padding,
+                    dilation, strict=True,
                 )
             ]
-        )
+        )  # fmt: skip
         to_input = convolve(conj(slid), g, None, stride, padding, dilation, True, extra, groups)
     if needed[1]:
         to_slid = convolve(conj(input), g, None, stride, padding, dilation, False, zeros, groups)
+        to_slid = _cropped(to_slid, slid.layout.shape)
     return [to_input, to_slid]
 
 
@@ -362,7 +374,7 @@ def _expanded(values: Any, dims: int, name: str) -> tuple[int, ...]:
 
 
 @kernel(
-    vjp={"input,weight,bias": _gradients},
+    vjp={"input,weight,bias": Native("ConvolutionBackwardBackward0", _gradients)},
     method=False,
     out=False,
     example=("convolution(ones(1, 1, 3), ones(1, 1, 2), None, [1], [0], [1], False, [0], 1)"),

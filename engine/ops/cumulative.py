@@ -195,16 +195,16 @@ def diff(
     if input.ndim == 0:
         raise TensorRuntimeError("diff expects input to be at least one-dimensional")
     d = wrap_dim(dim, input.ndim)
+    if n < 0:
+        raise TensorRuntimeError(f"order must be non-negative but got {n}")
     parts = [input]
     for t, first in ((prepend, True), (append, False)):
         if t is not None:
             _check_joined(input, t, d)
             parts.insert(0 if first else len(parts), t)
-    x: Tensor = F.cat(tuple(parts), d) if len(parts) > 1 else input
-    if n < 0:
-        raise TensorRuntimeError(f"order must be non-negative but got {n}")
     if n == 0:
-        return _copy(x)
+        return _copy(input)
+    x: Tensor = F.cat(tuple(parts), d) if len(parts) > 1 else input
     for _ in range(min(n, x.layout.shape[d])):
         rest = x.layout.shape[d] - 1
         later, earlier = x.narrow(d, 1, rest), x.narrow(d, 0, rest)

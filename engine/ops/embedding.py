@@ -8,6 +8,7 @@ from engine import dtypes, tape
 from engine.errors import DtypeError, EngineError, TensorIndexError, TensorRuntimeError
 from engine.kinds import composite, kernel, made
 from engine.kinds.functional import functional
+from engine.kinds.native import Native
 from engine.kinds.underived import unlisted
 from engine.modes import state
 from engine.registry import F, function, ops
@@ -68,7 +69,7 @@ def _embedding_slope(
 
 
 @kernel(
-    vjp={"weight": _embedding_slope},
+    vjp={"weight": Native("EmbeddingDenseBackwardBackward0", _embedding_slope)},
     method=False,
     out=False,
     example="embedding(tensor([[1., 2.], [3., 4.]]), tensor([1, 0]))",

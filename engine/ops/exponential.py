@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from engine.kinds import INT_TO_FLOAT, STEPWISE, pointwise, smooth
 from engine.kinds.conjugate import conj
+from engine.kinds.native import Native
+from engine.modes import state
 from engine.registry import F, ops
 from engine.tensor import Tensor
 
@@ -101,9 +103,12 @@ def _sigmoid(xp: Any, x: Any) -> Any:
     return xp.reciprocal(y, out=y)
 
 
+_sigmoid_slope = Native("SigmoidBackwardBackward0", lambda g, y: g * (1 - conj(y)) * conj(y))
+
+
 @smooth(
     kernel=_sigmoid,
-    vjp=lambda g, y: g * (1 - conj(y)) * conj(y),
+    vjp=lambda g, y: _sigmoid_slope(g, y) if state.grad else g * (1 - conj(y)) * conj(y),
     stub="sigmoid_cpu",
     example="sigmoid(tensor([-1., 0., 1.]))",
 )
@@ -113,7 +118,7 @@ def sigmoid(input: Tensor) -> Tensor:
 
 @smooth(
     kernel=_sigmoid,
-    vjp=lambda g, y: g * (1 - conj(y)) * conj(y),
+    vjp=lambda g, y: _sigmoid_slope(g, y) if state.grad else g * (1 - conj(y)) * conj(y),
     stub="sigmoid_cpu",
     name="special.expit",
     node="SigmoidBackward0",
@@ -133,11 +138,9 @@ def _logit(xp: Any, x: Any, eps: float | None) -> Any:
 
 
 def _logit_slope(g: Tensor, input: Tensor, eps: float | None) -> Tensor:
-    slope = g / (input * (1.0 - input))
+    slope = g / ((input + 0.0) * (1.0 - input))  # never by -0
     if eps is None:
-        inside = (input >= 0) & (input <= 1)
-        edge = (input == 0) | (input == 1)
-        return F.where(inside, F.where(edge, g * float("inf"), slope), float("nan"))
+        return F.where((input >= 0) & (input <= 1), slope, float("nan"))
     return F.where((input >= eps) & (input <= 1 - eps), slope, 0)
 
 

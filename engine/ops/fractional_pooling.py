@@ -9,7 +9,7 @@ from engine.errors import DimError, TensorRuntimeError, TensorValueError
 from engine.kinds import kernel, made, working
 from engine.kinds.functional import functional
 from engine.kinds.reduction import check_takes
-from engine.ops.pooling import scattered
+from engine.ops.pooling import picked_gradient
 from engine.registry import F, ops
 
 if TYPE_CHECKING:
@@ -66,9 +66,6 @@ def _fractional(dims: int) -> None:
     """The kernel and the functions of fractional_max_pool2d or 3d."""
     name = f"fractional_max_pool{dims}d"
 
-    def gradient(g: Any, y: Any, input_shape: tuple[int, ...]) -> Tensor:
-        return scattered(g[0], y[1], input_shape, dims)
-
     def body(
         input: Tensor, kernel_size: Dims, output_size: Dims, _random_samples: Tensor
     ) -> tuple[Made, ...]:
@@ -97,7 +94,7 @@ def _fractional(dims: int) -> None:
     kernel(
         name=f"nn.{name}",
         node=f"FractionalMaxPool{dims}DBackward0",
-        vjp=gradient,
+        vjp=picked_gradient(f"FractionalMaxPool{dims}DBackwardBackward0", dims),
         constant=(1,),
         function=False,
         method=False,

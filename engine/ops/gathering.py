@@ -140,6 +140,8 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     whole = layouts.broadcast_shapes((*a[:d], 1, *a[d + 1 :]), (*b[:d], 1, *b[d + 1 :]))
     rest = whole[d + 1 :]
     wide = input.expand((*whole[:d], a[d], *rest))
+    if a[d]:
+        indices = indices.remainder(a[d])  # PyTorch counts on around the ends here
     return wide.gather(d, indices.expand((*whole[:d], b[d], *rest)))
 
 

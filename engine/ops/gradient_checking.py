@@ -67,6 +67,8 @@ def _numerical(f: Function, inputs: Sequence[Any], x: Tensor, eps: float) -> lis
     state.grad = False
     try:
         flat = x.detach().reshape(-1).clone()
+        if not x.layout.numel:
+            return [y.new_zeros((0, y.layout.numel)) for y in f(*inputs)]
         columns: list[list[Tensor]] = []
         for element in range(x.layout.numel):
             moved = _central(f, inputs, x, flat, element, eps)

@@ -9,7 +9,7 @@ from engine import tape
 from engine.errors import TensorRuntimeError
 from engine.exposed import TYPES, expose
 from engine.foreign import exchange
-from engine.hooks import HookHandle
+from engine.hooks import HookHandle, nobody
 from engine.registry import attribute, function
 from engine.tape import AccumulateGrad, Gradient, Node
 from engine.tensor import Tensor, alias
@@ -100,7 +100,7 @@ def _add_prehook(node: Node, hook: Any) -> HookHandle:
         node.hooks = []
     hooks: dict[int, Any] = {}
     handle = HookHandle(hooks, changed)
-    node.hooks.append((0, hooks, lambda: None))
+    node.hooks.append((0, hooks, nobody))
     return handle
 
 

@@ -13,6 +13,7 @@ from engine.errors import (
 )
 from engine.kinds import composite, kernel, made
 from engine.kinds.functional import functional
+from engine.kinds.native import Native
 from engine.kinds.recomputed import array_of, differentiated
 from engine.kinds.reduction import check_takes
 from engine.modes import warn
@@ -209,7 +210,7 @@ def _sampler(dims: int) -> None:
     kernel(
         name=f"grid_sampler_{dims}d",
         node=f"GridSampler{dims}DBackward0",
-        vjp={"input,grid": _gradients},
+        vjp={"input,grid": Native(f"GridSampler{dims}DBackwardBackward0", _gradients)},
         method=False,
         out=False,
         example=f"grid_sampler_{dims}d(ones({', '.join(['1'] * (dims + 2))}), "

@@ -43,7 +43,7 @@ def _cat_gradient(g: Tensor, tensors_shape: Any, dim: int) -> list[Tensor]:
     parts: list[Tensor] = []
     start = 0
     for shape in tensors_shape:
-        if shape == (0,) and g.ndim != 1:
+        if shape == (0,):
             parts.append(g.new_zeros((0,)))
             continue
         d = wrap_dim(dim, len(shape))

@@ -110,9 +110,15 @@ def mse_loss(input: Tensor, target: Tensor, reduction: int = MEAN) -> Made:
     return pairwise_loss(loss, "mse_cpu", reduction, input, target)
 
 
+def _direction(difference: Tensor) -> Tensor:
+    """Its sign, as constants; NaN stays."""
+    fixed = difference.detach()
+    return F.where(fixed == fixed, fixed.sign(), fixed)
+
+
 def _smooth_slope(g: Tensor, input: Tensor, target: Tensor, reduction: int, beta: float) -> Tensor:
     difference = input - target
-    slope = F.where(difference.abs() < beta, difference / beta, difference.sign())
+    slope = F.where(difference.abs() < beta, difference / beta, _direction(difference))
     return shared(g, reduction, difference.layout) * slope
 
 
@@ -143,7 +149,9 @@ def smooth_l1_loss(input: Tensor, target: Tensor, reduction: int = MEAN, beta: f
 
 def _huber_slope(g: Tensor, input: Tensor, target: Tensor, reduction: int, delta: float) -> Tensor:
     difference = input - target
-    return shared(g, reduction, difference.layout) * difference.clamp(-delta, delta)
+    # At ``delta`` the slope is the same from both sides, but is taken to have none itself.
+    slope = F.where(difference.abs() < delta, difference, _direction(difference) * delta)
+    return shared(g, reduction, difference.layout) * slope
 
 
 @kernel(

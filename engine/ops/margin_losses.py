@@ -10,9 +10,10 @@ from engine.errors import DtypeError, TensorRuntimeError, TensorValueError
 from engine.foreign import exchange
 from engine.kinds import Made, composite, kernel, made, working
 from engine.kinds.functional import functional
+from engine.kinds.native import Native
 from engine.kinds.reduction import check_takes
 from engine.kinds.results import check_castable
-from engine.kinds.underived import refuse_recorded
+from engine.kinds.underived import NODE, refuse_recorded, underived
 from engine.ops.losses import (
     MEAN,
     NONE,
@@ -99,7 +100,8 @@ def _hinge_embedding_loss(
 
 def _soft_slope(g: Tensor, input: Tensor, target: Tensor, reduction: int) -> Tensor:
     each = shared(g, reduction, input.layout)
-    return -target * (-target * input).sigmoid() * each
+    grown = (-target * input).exp()
+    return -target * grown / (1 + grown) * each
 
 
 @kernel(name="nn.soft_margin_loss", vjp={"input": _soft_slope}, **_INTERNAL)
@@ -199,7 +201,11 @@ def _margin_slope(
     return (each * spread).reshape(input.layout.shape)
 
 
-@kernel(name="nn.multi_margin_loss", vjp={"input": _margin_slope}, **_INTERNAL)
+@kernel(
+    name="nn.multi_margin_loss",
+    vjp={"input": Native(NODE, _margin_slope, underived("multi_margin_loss_backward"))},
+    **_INTERNAL,
+)
 def multi_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -291,7 +297,11 @@ def _multilabel_slope(g: Tensor, input: Tensor, target: Tensor, reduction: int) 
     return (slope * spread).reshape(input.layout.shape)
 
 
-@kernel(name="nn.multilabel_margin_loss", vjp={"input": _multilabel_slope}, **_INTERNAL)
+@kernel(
+    name="nn.multilabel_margin_loss",
+    vjp={"input": Native(NODE, _multilabel_slope, underived("multilabel_margin_loss_backward"))},
+    **_INTERNAL,
+)
 def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: int = MEAN) -> Made:
     """How much each class not listed lacks of being 1 below each one listed."""
     _check_vectors(input)

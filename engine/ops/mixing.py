@@ -8,9 +8,11 @@ from engine.dtypes import float64, int64
 from engine.errors import DimError, DtypeError, TensorRuntimeError, TensorValueError
 from engine.kinds import composite, kernel, made
 from engine.kinds.functional import functional
+from engine.kinds.native import Native
 from engine.kinds.recomputed import array_of, differentiated
 from engine.kinds.record import parameters, twin
 from engine.kinds.reduction import check_takes
+from engine.kinds.underived import unlisted
 from engine.registry import F, function, ops
 
 if TYPE_CHECKING:
@@ -145,7 +147,7 @@ def _rrelu_slope(g: Tensor, input: Tensor, noise: Tensor) -> Tensor:
 @kernel(
     name="nn.rrelu_with_noise",
     node="RreluWithNoiseBackward0",
-    vjp=_rrelu_slope,
+    vjp=Native("RreluWithNoiseBackwardBackward0", _rrelu_slope),
     inplace=True,
     named_inplace=False,
     **_INTERNAL,
@@ -164,15 +166,15 @@ def _rrelu(
         raise TensorRuntimeError("Lower bound should be less than or equal to the upper bound")
     check_takes("f", "rrelu_with_noise_out_cpu" if training else "leaky_relu_cpu", input.dtype)
     op = ops["nn.rrelu_with_noise"]
-    below = input.detach() <= 0
     if training:
+        below = input.detach() <= 0
         drawn = input.new_ones(input.layout.shape)
         count = int(below.sum().item())
         slopes = F.empty(count, dtype=float64).uniform_(lower, upper, generator=generator)
         drawn[below] = slopes.to(input.dtype)
         noise = drawn
     else:
-        noise = F.where(below, (lower + upper) / 2, 1.0).to(input.dtype)
+        noise = F.where(input.detach() > 0, 1.0, (lower + upper) / 2).to(input.dtype)
     return twin(op)(input, noise) if inplace else op.function(input, noise)
 
 
@@ -261,7 +263,7 @@ def _pair_gradients(g: Tensor, input: Tensor, p: float) -> Any:
 
 @kernel(
     spaces=("", "nn.functional."),
-    vjp=_pair_gradients,
+    vjp=Native("PdistBackwardBackward0", _pair_gradients, unlisted("_pdist_backward")),
     method=False,
     out=False,
     example="pdist(tensor([[0., 0.], [3., 4.]]))",

@@ -8,6 +8,7 @@ from engine import dtypes
 from engine.errors import DimError, DtypeError, TensorRuntimeError, TensorValueError
 from engine.kinds import composite, kernel, made, working
 from engine.kinds.functional import functional
+from engine.kinds.native import Native
 from engine.kinds.reduction import check_takes
 from engine.kinds.underived import refuse_recorded
 from engine.ops.padding import kept_format
@@ -82,13 +83,22 @@ def _check_mixed(input: Tensor, *affine: Tensor | None) -> None:
 
 def _layer_gradients(
     g: Any, input: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | None, eps: float
-) -> tuple[Any, Any, Any]:
+) -> Any:
     g = g[0] if isinstance(g, (list, tuple)) else g
+    return _layer_slopes(g, input, normalized_shape, weight, eps)
+
+
+def _layer_rule(
+    g: Tensor, input: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | None, eps: float
+) -> tuple[Any, Any, Any]:
     ndim = input.layout.ndim
     first = ndim - len(normalized_shape)
     return normalised_gradients(
         g, input, weight, tuple(range(first, ndim)), eps, tuple(range(first))
     )
+
+
+_layer_slopes = Native("NativeLayerNormBackwardBackward0", _layer_rule)
 
 
 @kernel(
@@ -229,7 +239,7 @@ def _check_channels(t: Tensor | None, channels: int, what: str) -> None:
 @kernel(
     name="nn.batch_norm",
     node="NativeBatchNormBackward0",
-    vjp={"input,weight,bias": _batch_gradients},
+    vjp={"input,weight,bias": Native("NativeBatchNormBackwardBackward0", _batch_gradients)},
     **_INTERNAL,
 )
 def _batch_norm_kernel(
@@ -292,6 +302,10 @@ def batch_norm(
 ) -> Tensor:
     """Every channel (dimension 1) brought to mean 0 and variance 1 over the batch."""
     shape = input.layout.shape
+    if not input.layout.numel:
+        y = input.clone()
+        y = y if weight is None else y * weight[0]
+        return y if bias is None else y + bias[0]
     if len(shape) < 2:
         raise DimError(1, len(shape))
     channels = shape[1]

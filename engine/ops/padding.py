@@ -8,6 +8,7 @@ from engine import layout as layouts
 from engine.errors import TensorNotImplementedError, TensorRuntimeError
 from engine.kinds import composite, kernel, made
 from engine.kinds.functional import functional
+from engine.kinds.native import Native
 from engine.kinds.reduction import check_takes
 from engine.registry import F, ops
 from engine.scalars import element
@@ -123,17 +124,18 @@ def _by_index(name: str, title: str, spatial: int, places: Any, checks: Any) -> 
             for d in range(first, len(shape))
         ]
 
-    def gradient(g: Tensor, input_shape: tuple[int, ...], pad: tuple[int, ...]) -> Tensor:
-        for dim, index in indices(input_shape, pad):
+    def gradient(g: Tensor, input: Tensor, pad: tuple[int, ...]) -> Tensor:
+        sizes = input.layout.shape
+        for dim, index in indices(sizes, pad):
             shape = list(g.layout.shape)
-            shape[dim] = input_shape[dim]
+            shape[dim] = sizes[dim]
             g = g.new_zeros(tuple(shape)).index_add(dim, F.tensor(index), g)
         return g
 
     @kernel(
         name=f"{title}_pad{spatial}d",
         node=f"{title.title()}Pad{spatial}DBackward0",
-        vjp=gradient,
+        vjp=Native(f"{title.title()}Pad{spatial}DBackwardBackward0", gradient),
         function=False,
         method=False,
         out=False,

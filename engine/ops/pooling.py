@@ -8,6 +8,7 @@ from engine import dtypes
 from engine.errors import TensorRuntimeError
 from engine.kinds import composite, kernel, made, working
 from engine.kinds.functional import functional
+from engine.kinds.native import Native
 from engine.kinds.reduction import check_takes
 from engine.ops.convolution import windows
 from engine.ops.padding import kept_format
@@ -175,6 +176,23 @@ def scattered(g: Tensor, indices: Tensor, shape: tuple[int, ...], dims: int) -> 
     return flat.scatter_add(-1, indices.reshape(rows), g.reshape(rows)).reshape(shape)
 
 
+def picked_gradient(name: str, dims: int) -> Any:
+    """The derivative of values that were picked: one node of that name.
+
+    Like PyTorch's it takes the input as well, whose numbers do not matter.
+    """
+
+    def rule(g: Tensor, indices: Tensor, input: Tensor) -> Tensor:
+        return scattered(g, indices, input.layout.shape, dims)
+
+    node = Native(name, rule)
+
+    def gradient(g: Any, y: Any, input: Tensor) -> Any:
+        return node(g[0], y[1], input)
+
+    return gradient
+
+
 def _product(sizes: Any) -> int:
     n = 1
     for size in sizes:
@@ -184,9 +202,6 @@ def _product(sizes: Any) -> int:
 
 def _max_pool(dims: int, name: str) -> None:
     """The kernel that picks the largest elements of windows."""
-
-    def gradient(g: Any, y: Any, input_shape: tuple[int, ...]) -> Tensor:
-        return scattered(g[0], y[1], input_shape, dims)
 
     def body(
         input: Tensor,
@@ -219,7 +234,7 @@ def _max_pool(dims: int, name: str) -> None:
     kernel(
         name=f"nn.max_pool{dims}d_with_indices",
         node=f"MaxPool{dims}DWithIndicesBackward0",
-        vjp=gradient,
+        vjp=picked_gradient(f"MaxPool{dims}DWithIndicesBackwardBackward0", dims),
         constant=(1,),
         spoken=f"max_pool{dims}d",
         **_INTERNAL,
@@ -420,7 +435,7 @@ def _avg_pool(dims: int) -> None:
 
     def gradient(
         g: Tensor,
-        input_shape: tuple[int, ...],
+        input: Tensor,
         kernel_size: Any,
         stride: Any,
         padding: Any,
@@ -428,7 +443,7 @@ def _avg_pool(dims: int) -> None:
         divisor_override: Any,
     ) -> Tensor:
         kernel_, step, pad = geometry(kernel_size, stride, padding)
-        out = g.layout.shape
+        input_shape, out = input.layout.shape, g.layout.shape
         if divisor_override is None:
             counts = _divisors(g.kind.xp, input_shape, out, kernel_, step, pad, count_include_pad)
             g = g / F.tensor(counts.tolist(), dtype=g.dtype)
@@ -480,7 +495,7 @@ def _avg_pool(dims: int) -> None:
     kernel(
         name=f"nn.functional.{name}",
         node=f"AvgPool{dims}DBackward0",
-        vjp=gradient,
+        vjp=Native(f"AvgPool{dims}DBackwardBackward0", gradient),
         method=False,
         out=False,
         example=f"nn.functional.{name}(ones(1, 1, {sizes}), 2)",

@@ -20,6 +20,7 @@ from engine.kinds import (
     working,
 )
 from engine.kinds.conjugate import conj
+from engine.modes import state
 from engine.registry import F, method
 from engine.tensor import Tensor
 
@@ -80,7 +81,7 @@ def _base_slope(g: Tensor, input: Tensor, exponent: Any) -> Tensor:
     if not isinstance(exponent, Tensor):
         if exponent == 0:
             return F.zeros_like(g)
-        if exponent == 2:
+        if exponent == 2 and not state.grad:
             return g * conj(input * exponent)
         return g * conj(exponent * input.pow(exponent - 1))
     return F.where(exponent == 0, 0, g * conj(exponent * input.pow(exponent - 1)))
@@ -90,12 +91,12 @@ def _exponent_slope(g: Tensor, input: Any, exponent: Tensor, y: Tensor) -> Tenso
     if not isinstance(input, Tensor):
         if input == 0:
             at_zero = exponent >= 0 if not exponent.dtype.is_complex else F.real(exponent) >= 0
-            return F.where(at_zero, 0, g * conj(y * float("-inf")))
+            return g * F.where(at_zero, 0, conj(y * float("-inf")))
         base = F.tensor(input, dtype=y.dtype)
         return g * conj(y * base.log())
     input = input.to(y.dtype)
     positive = F.real(exponent) >= 0 if exponent.dtype.is_complex else exponent >= 0
-    return F.where((input == 0) & positive, 0, g * conj(y * input.log()))
+    return g * F.where((input == 0) & positive, 0, conj(y * input.log()))
 
 
 def _is_mask(value: Any) -> bool:
@@ -182,7 +183,7 @@ def _squared(common: DType) -> tuple[DType, DType]:
     kernel=lambda xp, a: a * a,
     promote=_squared,
     stub="pow",
-    vjp=lambda g, input: g * conj(2 * input),
+    vjp=lambda g, input: _base_slope(g, input, 2),
     node="PowBackward0",
     example="square(tensor([1., -3.]))",
 )

@@ -10,6 +10,7 @@ from engine import layout as layouts
 from engine.errors import DtypeError, TensorRuntimeError, TensorValueError
 from engine.kinds import Made, composite, kernel, working
 from engine.kinds.functional import functional
+from engine.kinds.native import Native
 from engine.kinds.reduction import check_takes
 from engine.kinds.results import check_castable
 from engine.kinds.underived import refuse_recorded
@@ -56,7 +57,10 @@ def _bce_target_slope(g: Tensor, input: Tensor, weight: Tensor | None, reduction
 
 @kernel(
     name="nn.binary_cross_entropy",
-    vjp={"input": _bce_slope, "target": _bce_target_slope},
+    vjp={
+        "input": Native("BinaryCrossEntropyBackwardBackward0", _bce_slope),
+        "target": _bce_target_slope,
+    },
     **_INTERNAL,
 )
 def binary_cross_entropy(

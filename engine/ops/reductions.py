@@ -11,7 +11,8 @@ from engine.kinds.composite import composite
 from engine.kinds.conjugate import conj
 from engine.kinds.reduction import TO_BOOL, TO_FLOAT, TO_INT64, check_takes
 from engine.kinds.view import expanded
-from engine.registry import F
+from engine.modes import state
+from engine.registry import F, ops
 from engine.summing import small_average, small_total, total
 
 if TYPE_CHECKING:
@@ -92,14 +93,21 @@ def _check_mean(given: DType, dtype: DType | None) -> None:
         )
 
 
+def _mean_gradient(g: Tensor, input_shape: tuple[int, ...], dim: Any, keepdim: bool) -> Tensor:
+    whole = _expand_back(g, input_shape, dim, keepdim)
+    count = reduced_count(input_shape, dim)
+    if state.grad:
+        shared: Tensor = ops["nn.divided"].function(whole, count)
+        return shared
+    return whole / count
+
+
 @reduction(
     kernel=average,
     small=small_average,
     refuse=_check_mean,
     stub="sum_cpu",
-    vjp=lambda g, input_shape, dim, keepdim: (
-        _expand_back(g, input_shape, dim, keepdim) / reduced_count(input_shape, dim)
-    ),
+    vjp=_mean_gradient,
     variant=lambda input, dim, *_: "MeanBackward0" if dim is None else "MeanBackward1",
     overloads=(
         "(Tensor input, *, torch.dtype dtype = None, Tensor out = None)",
@@ -130,11 +138,11 @@ def exclusive_product(x: Tensor, dim: int) -> Any:
 
 
 def _prod_gradient(g: Tensor, y: Tensor, input: Tensor, dim: Any, keepdim: bool) -> Any:
-    if input.layout.numel == 0:
-        return F.zeros_like(input)
     if input.ndim == 0:
         return g
-    if dim is None:
+    if input.layout.numel == 0:
+        others = input
+    elif dim is None:
         others = exclusive_product(input.reshape(-1), 0).reshape(input.layout.shape)
     else:
         others = exclusive_product(input, dim % input.ndim)

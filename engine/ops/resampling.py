@@ -14,6 +14,7 @@ import numpy as np
 from engine.errors import TensorNotImplementedError, TensorRuntimeError, TensorValueError
 from engine.kinds import kernel, made, working
 from engine.kinds.functional import functional
+from engine.kinds.native import Native
 from engine.kinds.reduction import check_takes
 from engine.modes import warn
 from engine.ops.padding import kept_format
@@ -210,7 +211,7 @@ def _upsample(name: str, node: str, mode: str, dims: int, smooth: bool = False) 
     kernel(
         name=f"nn.{name}",
         node=f"{node}Backward0",
-        vjp=gradient,
+        vjp=Native(f"{node}BackwardBackward0", gradient),
         function=False,
         method=False,
         out=False,

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from engine.errors import TensorRuntimeError
 from engine.kinds import kernel, made
+from engine.kinds.native import Native
 from engine.kinds.recomputed import array_of, differentiated
 from engine.kinds.reduction import check_takes
+from engine.kinds.underived import NODE, underived
 from engine.registry import F, function, ops
 
 if TYPE_CHECKING:
@@ -60,7 +62,7 @@ def _slope(
 
 @kernel(
     name="_segment_reduce",
-    vjp=_slope,
+    vjp=Native(NODE, _slope, underived("_segment_reduce_backward")),
     function=False,
     method=False,
     out=False,

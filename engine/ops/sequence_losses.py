@@ -8,8 +8,10 @@ from engine import dtypes
 from engine.errors import TensorRuntimeError
 from engine.kinds import composite, kernel, made
 from engine.kinds.functional import functional
+from engine.kinds.native import Native
 from engine.kinds.recomputed import array_of, differentiated
 from engine.kinds.reduction import check_takes
+from engine.kinds.underived import NODE, underived
 from engine.layout import wrap_dim
 from engine.ops.losses import MEAN, NONE, SUM, reduction_number
 from engine.registry import F, ops
@@ -96,7 +98,7 @@ def _gradients(
 @kernel(
     name="nn.ctc_loss",
     node="CtcLossBackward0",
-    vjp={"log_probs": _gradients},
+    vjp={"log_probs": Native(NODE, _gradients, underived("_ctc_loss_backward"))},
     function=False,
     method=False,
     out=False,

@@ -340,8 +340,7 @@ def ndtri(input: Tensor) -> Tensor:
 
 
 def _log_ndtr_slope(g: Tensor, input: Tensor, y: Tensor) -> Tensor:
-    scaled = ops["special.erfcx"].function(input * -(0.5**0.5))
-    return g / scaled * (2 / _PI) ** 0.5
+    return g / (2 * _PI) ** 0.5 * (y + input.pow(2) / 2).neg().exp()
 
 
 @_special(

@@ -98,6 +98,14 @@ class _Moments:
             summed = total(xp, away.real**2 + away.imag**2, axes)
         else:
             summed = squares(xp, x, axes, kept)
+        if axes is not None and x.dtype.kind == "f":
+            # PyTorch's running mean of equal numbers is that number, and their variance 0.
+            rounding = xp.square(xp.abs(mean) * xp.finfo(x.dtype).eps)
+            if x.size and (summed <= 4 * self.n * rounding).any():
+                first = x[tuple([slice(0, 1) if d in axes else slice(None) for d in range(x.ndim)])]
+                equal = (x == first).all(axis=axes)
+                summed = xp.where(equal, summed.dtype.type(0), summed)
+                mean = xp.where(equal, first.reshape(mean.shape), mean)
         left = self.n - self.correction
         return summed / xp.asarray(left if left > 0 else 0, summed.dtype), mean
 

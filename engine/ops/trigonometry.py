@@ -8,6 +8,8 @@ from engine.dtypes import COMPLEX, DType
 from engine.errors import TensorRuntimeError
 from engine.kinds import INT_TO_FLOAT, pointwise, smooth
 from engine.kinds.conjugate import conj
+from engine.kinds.native import Native
+from engine.modes import state
 from engine.registry import F
 
 if TYPE_CHECKING:
@@ -78,7 +80,14 @@ def cosh(input: Tensor) -> Tensor:
     """Hyperbolic cosine."""
 
 
-@smooth(ufunc="tanh", vjp=lambda g, y: g * conj(1 - y * y), example="tanh(tensor([0., 1.]))")
+_tanh_slope = Native("TanhBackwardBackward0", lambda g, y: g * conj(1 - y * y))
+
+
+@smooth(
+    ufunc="tanh",
+    vjp=lambda g, y: _tanh_slope(g, y) if state.grad else g * conj(1 - y * y),
+    example="tanh(tensor([0., 1.]))",
+)
 def tanh(input: Tensor) -> Tensor:
     """Hyperbolic tangent."""
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import DimError, TensorRuntimeError
-from engine.kinds import composite, kernel, made, working
+from engine.kinds import kernel, made, working
 from engine.kinds.functional import functional
 from engine.kinds.reduction import check_takes
-from engine.kinds.underived import record_underived
+from engine.kinds.underived import NODE, underived
 from engine.ops.convolution import windows
 from engine.ops.padding import kept_format
 from engine.registry import ops
@@ -310,14 +310,14 @@ def channel_shuffle(input: Tensor, groups: int) -> Made:
     return _shuffled(input, groups)
 
 
-@composite(
+@kernel(
+    vjp=underived("native_channel_shuffle"),
+    node=NODE,
     spaces=("", "nn.functional."),
     method=False,
     out=False,
     example="native_channel_shuffle(arange(4.).reshape(1, 4, 1), 2)",
 )
-def native_channel_shuffle(input: Tensor, groups: int) -> Tensor:
-    """channel_shuffle under the name of its kernel."""
-    y: Tensor = ops["channel_shuffle"].function(input.detach(), groups)
-    record_underived("native_channel_shuffle", (input,), (y,))
-    return y
+def native_channel_shuffle(input: Tensor, groups: int) -> Made:
+    """channel_shuffle under the name of its kernel; without a derivative."""
+    return _shuffled(input, groups)

@@ -51,6 +51,9 @@ KNOWN: dict[str, str] = {
     "view_as_complex/float16": _COMPLEX32,
 }
 
+# Of these it depends on the processor's rounding whether they differ.
+DEPENDING = {"pca_lowrank/complex64"}
+
 # In float16 and bfloat16 PyTorch rounds between the steps of these, we only at their end; values
 # may be a few roundings of the largest one apart.
 ROUNDED_BETWEEN = {

@@ -23,7 +23,7 @@ from engine.tensor import Tensor, from_array
 from tests.differential import agree
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 DTYPES = (
     torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.complex64, torch.int64,
@@ -119,10 +119,10 @@ def _seeded(op: Any, *args: Any, **kwargs: Any) -> Any:
     return op(*args, **kwargs)
 
 
-def calls(name: str, most: int) -> Iterator[Call]:
+def calls(name: str, most: int, kinds: Iterable[Any] = DTYPES) -> Iterator[Call]:
     """At most ``most`` samples for each dtype, evenly taken from the database's."""
     op = operators()[name]
-    for dtype in DTYPES:
+    for dtype in kinds:
         if dtype not in op.dtypes:
             continue
         backward = dtype in DIFFERENTIATED and op.supports_autograd

@@ -38,9 +38,14 @@ RAdam(p, lr=0.01)
 RAdam(p, lr=0.01, weight_decay=0.1)
 """.strip().split("\n")
 
+CLASSIC = ("SGD", "Adam", "AdamW", "RMSprop", "Adagrad")
 
-def _train(module: Any, text: str, steps: int) -> tuple[list[Any], str]:
-    """The losses and parameters on the way of a two-layer net, and the optimiser's text."""
+
+def _train(module: Any, text: str, steps: int, schedule: str = "") -> tuple[list[Any], str]:
+    """The losses and parameters on the way of a two-layer net, and the optimiser's text.
+
+    With a ``schedule`` the gradients are clipped too.
+    """
     module.manual_seed(0)
     x = module.linspace(-1, 1, 24, dtype=module.float64).reshape(8, 3)
     y = (x**2).sum(1, keepdim=True)
@@ -52,12 +57,20 @@ def _train(module: Any, text: str, steps: int) -> tuple[list[Any], str]:
     ]
     p = [t.clone().requires_grad_() for t in p]
     optimiser = eval(f"torch.optim.{text}", {"torch": module, "p": p})
+    scheduler = None
+    if schedule:
+        names = {"S": module.optim.lr_scheduler, "o": optimiser}
+        scheduler = eval(schedule, names)
     seen = []
     for step in range(steps):
         optimiser.zero_grad()
         loss = (((x @ p[0] + p[1]).tanh() @ p[2] + p[3] - y) ** 2).mean()
         loss.backward()
+        if scheduler is not None:
+            seen.append(module.nn.utils.clip_grad_norm_(p, 0.5))
         optimiser.step()
+        if scheduler is not None:
+            scheduler.step()
         if step % 20 == 19 or step < 2:
             seen += [loss.detach(), *[t.detach().clone() for t in p]]
     return seen, repr(optimiser)
@@ -69,6 +82,17 @@ def test_training(text: str) -> None:
     ours, our_text = _train(OURS, text, 100)
     assert compare(theirs, ours, ulp=4e3, atol=1e-12) is None
     assert their_text == our_text
+
+
+@pytest.mark.parametrize(
+    "schedule", ["S.StepLR(o, 30)", "S.ExponentialLR(o, 0.98)", "S.CosineAnnealingLR(o, 100)"]
+)
+@pytest.mark.parametrize("text", [t for t in OPTIMISERS if t.split("(")[0] in CLASSIC])
+def test_training_by_schedule(text: str, schedule: str) -> None:
+    """Gradients clipped and learning rates scheduled for 100 steps."""
+    theirs, _ = _train(torch, text, 100, schedule)
+    ours, _ = _train(OURS, text, 100, schedule)
+    assert compare(theirs, ours, ulp=4e3, atol=1e-12) is None
 
 
 BEFORE = """
