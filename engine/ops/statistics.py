@@ -98,7 +98,7 @@ class _Moments:
             summed = total(xp, away.real**2 + away.imag**2, axes)
         else:
             summed = squares(xp, x, axes, kept)
-        if axes is not None and x.dtype.kind == "f":
+        if axes is not None and mean.size > 1 and x.dtype.kind == "f":
             # PyTorch's running mean of equal numbers is that number, and their variance 0.
             rounding = xp.square(xp.abs(mean) * xp.finfo(x.dtype).eps)
             if x.size and (summed <= 4 * self.n * rounding).any():
