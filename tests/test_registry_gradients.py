@@ -102,7 +102,8 @@ REFUSED = {
     "PyTorch has no derivative": """
         _bernoulli_p _scatter_reduced binomial floor_divide geqrf heaviside histogram histogramdd
         igamma igammac linalg.ldl_factor linalg.ldl_factor_ex linalg.ldl_solve
-        native_channel_shuffle special.gammainc special.gammaincc special.zeta unique unique_consecutive
+        native_channel_shuffle special.gammainc special.gammaincc special.zeta unique
+        unique_consecutive
     """,
     "the derivative of a random number is taken for 0": """
         _normal_1 _normal_2 _normal_3
