@@ -156,16 +156,17 @@ def plan_of(x: Tensor, index: Any) -> Plan:
     else:
         key = (None,) if index is None else _cache_key(index)
     if key is None:
-        return _make(x.layout, index)
+        return _make(x, index)
     found = memo.get(key)
     if found is None:
-        found = _make(x.layout, index)
+        found = _make(x, index)
         if len(memo) < _MEMO_LIMIT:
             memo[key] = found
     return found
 
 
-def _make(layout: Layout, index: Any) -> Plan:
+def _make(x: Tensor, index: Any) -> Plan:
+    layout = x.layout
     plan = Plan(layout)
     if index.__class__ is int:
         if layout.ndim == 0:
@@ -178,6 +179,8 @@ def _make(layout: Layout, index: Any) -> Plan:
         _select(plan, 0, index, 0)
     elif index.__class__ is slice:
         if layout.ndim == 0:
+            if state.grad and x.base is not None:
+                tape.edge(x)  # a history that cannot be told comes first
             raise TensorIndexError("slice() cannot be applied to a 0-dim tensor.")
         _slice(plan, 0, index, True)
     else:

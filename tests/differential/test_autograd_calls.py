@@ -311,6 +311,12 @@ with torch.no_grad():
     v = m[:1]
 v.mul_(2)
 ---
+y = m * 1
+with torch.no_grad():
+    v = y[0]
+y.mul_(2)
+v[::2]
+---
 a, b = m.clone().unbind()
 a.mul_(2)
 ---
