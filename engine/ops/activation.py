@@ -38,16 +38,47 @@ def _elu(xp: Any, x: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
 
 
 def _elu_slope(g: Tensor, input: Tensor, alpha: Any, scale: Any, input_scale: Any) -> Tensor:
-    # At 0 the slope is the one from below, and has none itself.
-    below = F.where(input < 0, input, 0.0)
-    steep = g * ((below * input_scale).exp() * (alpha * scale * input_scale))
-    return F.where(input <= 0, steep, g * scale)
+    return ops["nn.elu_backward"].function(g, input, alpha, scale, input_scale)
+
+
+def _elu_down(xp: Any, grad: Any, x: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
+    steep = xp.exp(xp.minimum(x, x.dtype.type(0)) * input_scale) * (alpha * scale * input_scale)
+    return grad * xp.where(x <= 0, steep, x.dtype.type(scale))
+
+
+def _elu_bend(
+    g: Tensor, grad: Tensor, input: Tensor, alpha: Any, scale: Any, input_scale: Any
+) -> Tensor:
+    # By a product with 0 above: NaN goes on. At 0 the slope is the one from below, with no bend.
+    bent = _elu_slope(g * grad * input_scale, input, alpha, scale, input_scale)
+    return bent * (input < 0)
+
+
+@pointwise(
+    name="nn.elu_backward",
+    kernel=_elu_down,
+    vjp={
+        "grad": lambda g, input, alpha, scale, input_scale: _elu_slope(
+            g, input, alpha, scale, input_scale
+        ),
+        "input": _elu_bend,
+    },
+    node="EluBackwardBackward0",
+    takes="f",
+    function=False,
+    method=False,
+    inplace=False,
+)
+def elu_backward(
+    grad: Tensor, input: Tensor, alpha: Scalar, scale: Scalar, input_scale: Scalar
+) -> Tensor:
+    """The gradient of elu, given that of its result."""
 
 
 @pointwise(
     name="nn.elu",
     kernel=_elu,
-    vjp=Native("EluBackwardBackward0", _elu_slope),
+    vjp=_elu_slope,
     takes="f",
     inplace_number=1,
     **_KERNEL,
@@ -58,10 +89,7 @@ def elu(input: Tensor, alpha: Scalar = 1.0, scale: Scalar = 1, input_scale: Scal
 
 @pointwise(
     kernel=lambda xp, x: _elu(xp, x, _SELU_ALPHA, _SELU_SCALE, 1),
-    vjp=Native(
-        "EluBackwardBackward0",
-        lambda g, input: _elu_slope(g, input, _SELU_ALPHA, _SELU_SCALE, 1),
-    ),
+    vjp=lambda g, input: _elu_slope(g, input, _SELU_ALPHA, _SELU_SCALE, 1),
     takes="f",
     stub="elu_cpu",
     node="EluBackward0",
@@ -86,10 +114,7 @@ def _celu(xp: Any, x: Any, alpha: Any) -> Any:
 
 @pointwise(
     kernel=_celu,
-    vjp=Native(
-        "EluBackwardBackward0",
-        lambda g, input, alpha: _elu_slope(g, input, alpha, 1, 1 / alpha),
-    ),
+    vjp=lambda g, input, alpha: _elu_slope(g, input, alpha, 1, 1 / alpha),
     takes="f",
     stub="elu_cpu",
     method=False,

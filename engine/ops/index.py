@@ -656,9 +656,10 @@ ATTRIBUTES = {
 
 OPS = {
     "activation": (
-        "_prelu_kernel celu hardshrink nn.elu nn.functional.gelu nn.functional.logsigmoid "
-        "nn.functional.softplus nn.functional.softshrink nn.glu nn.hardsigmoid nn.hardswish "
-        "nn.hardtanh nn.leaky_relu nn.mish nn.silu prelu selu threshold "
+        "_prelu_kernel celu hardshrink nn.elu nn.elu_backward nn.functional.gelu "
+        "nn.functional.logsigmoid nn.functional.softplus nn.functional.softshrink nn.glu "
+        "nn.hardsigmoid nn.hardswish nn.hardtanh nn.leaky_relu nn.mish nn.silu prelu selu "
+        "threshold "
     ),
     "adaptive_pooling": (
         "_public.adaptive_avg_pool2d _public.adaptive_avg_pool3d adaptive_avg_pool1d "

@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-pytest.importorskip("torch")
+torch = pytest.importorskip("torch")
 
-from tests.differential.agree import differs  # noqa: E402
+from tests.differential.agree import differs, run  # noqa: E402
 
 # Each maps one or two 3 x 3 matrices to one.
 UNARY = """
@@ -157,9 +157,51 @@ def test_each(template: str) -> None:
     assert found is None, found
 
 
+# How far apart two answers may be, in units in the last place and absolutely.
+NEAR = {"ulp": 1e6, "atol": 1e-9}
+
+
+def is_singular(body: str) -> bool:
+    """Whether rounding decides the derivatives there: PyTorch itself gives others for inputs that
+    are a few units in the last place away."""
+    answer = run(f"{BEFORE}second({body})", torch)
+    for signs in ("1, -1, 1", "-1, 1, 1", "1, 1, -1"):
+        moved = f"x = (x + 1e-15 * x * torch.tensor([{signs}])).detach().requires_grad_()"
+        other = run(f"{BEFORE}{moved}\nsecond({body})", torch)
+        near = [
+            torch.allclose(a, b, rtol=NEAR["ulp"] * 2**-52, atol=NEAR["atol"], equal_nan=True)
+            for a, b in zip(answer, other, strict=True)
+        ]
+        if not all(near):
+            return True
+    return False
+
+
 @pytest.mark.parametrize("seed", range(150))
 def test_random(seed: int) -> None:
     rng = random.Random(seed)
     body = expression(rng, rng.randint(3, 6))
-    found = differs(f"{BEFORE}second({body})", ulp=1e6, atol=1e-9)
-    assert found is None, (body, found)
+    found = differs(f"{BEFORE}second({body})", **NEAR)
+    assert found is None or is_singular(body), (body, found)
+
+
+def test_few_are_singular() -> None:
+    """The judge above lets hardly anything through."""
+    bodies = []
+    for seed in range(60):
+        rng = random.Random(seed)
+        bodies.append(expression(rng, rng.randint(3, 6)))
+    assert sum(is_singular(body) for body in bodies) <= 3
+
+
+@pytest.mark.parametrize("function", ["F.elu", "F.selu", "F.celu"])
+def test_elu_passes_nan_on(function: str) -> None:
+    text = f"""
+x = torch.tensor([0.0, float("inf"), -1.0, 2.0, float("nan")], requires_grad=True)
+w = torch.tensor([float("nan"), 1.0, 2.0, 3.0, 1.0], requires_grad=True)
+v = torch.tensor([1.0, float("nan"), 1.0, 2.0, 1.0])
+(d,) = torch.autograd.grad({function}(x), x, w, create_graph=True)
+(d, *torch.autograd.grad(d, [x, w], v))
+"""
+    found = differs(text)
+    assert found is None, found
