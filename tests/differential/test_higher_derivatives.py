@@ -166,8 +166,11 @@ def is_singular(body: str) -> bool:
     are a few units in the last place away."""
     answer = run(f"{BEFORE}second({body})", torch)
     for signs in ("1, -1, 1", "-1, 1, 1", "1, 1, -1"):
-        moved = f"x = (x + 1e-15 * x * torch.tensor([{signs}])).detach().requires_grad_()"
-        other = run(f"{BEFORE}{moved}\nsecond({body})", torch)
+        moved = "".join(
+            f"{t} = ({t} + 1e-15 * {t} * torch.tensor([{signs}])).detach().requires_grad_()\n"
+            for t in "xw"
+        )
+        other = run(f"{BEFORE}{moved}second({body})", torch)
         near = [
             torch.allclose(a, b, rtol=NEAR["ulp"] * 2**-52, atol=NEAR["atol"], equal_nan=True)
             for a, b in zip(answer, other, strict=True)
