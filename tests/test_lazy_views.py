@@ -318,19 +318,6 @@ def test_numbers_have_an_adjoint() -> None:
         _ = F.zeros(1, 2, 3).H
 
 
-def test_a_cast_to_real_numbers_warns_once() -> None:
-    heard: list[str] = []
-    state.warn = lambda message, category: heard.append(message)
-    try:
-        matrix().float()
-        F.zeros(2, 3).copy_(matrix())
-        matrix().bool()
-    finally:
-        state.warn = None
-        state.kept.warned.clear()
-    assert heard == ["Casting complex values to real discards the imaginary part"]
-
-
 def test_changes_of_real_conjugates_count() -> None:
     x = F.tensor([1.0, 2.0])
     assert x.conj_physical_() is x

@@ -11,7 +11,7 @@ from engine import layout as layouts
 from engine import lazy, tape
 from engine.dtypes import can_cast
 from engine.errors import DeviceError, DtypeError, InplaceError, OverlapError, TensorRuntimeError
-from engine.modes import state, warn, warn_once
+from engine.modes import state, warn
 from engine.signature import ArgumentError, type_name
 from engine.storage import UNTRACKED, allocate, of_array, of_tensor
 from engine.tensor import Kind, Tensor
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from engine.device import Device
-    from engine.dtypes import DType
     from engine.layout import Layout
 
 _new = object.__new__
@@ -81,12 +80,6 @@ def cast(array: Any, kind: Kind) -> Any:
     if array.dtype.kind == "f" and kind.dtype.is_integral:
         return _truncated(array, kind)
     return array.astype(target)
-
-
-def warn_of_parts(source: Tensor, target: DType) -> None:
-    """Warn where a conversion keeps the real parts of complex numbers only."""
-    if source.dtype.is_complex and not (target.is_complex or target.is_bool):
-        warn_once("Casting complex values to real discards the imaginary part")
 
 
 def _truncated(array: Any, kind: Kind) -> Any:

@@ -12,7 +12,7 @@ from engine.errors import DeviceError, TensorRuntimeError, TensorTypeError, Tens
 from engine.kinds import kernel, made
 from engine.kinds.composite import composite
 from engine.kinds.kernel import Made
-from engine.kinds.results import cast, result, warn_of_parts
+from engine.kinds.results import cast, result
 from engine.modes import state
 from engine.overloads import no_overload
 from engine.registry import F, attribute, function, method, ops
@@ -40,7 +40,6 @@ def _cast_back(g: Tensor, input_dtype: DType) -> Tensor:
     name="_to_copy",
 )
 def _to_copy(input: Tensor, dtype: DType, memory_format: MemoryFormat | None = None) -> Made:
-    warn_of_parts(input, dtype)
     layout = formats.with_format(input.layout, memory_format)
     return made(dtype, layout, lambda xp: converted(input, dtype))
 

@@ -8,7 +8,7 @@ from engine import formats, scalars, tape
 from engine.errors import TensorRuntimeError
 from engine.kinds import kernel, made
 from engine.kinds.composite import composite
-from engine.kinds.results import cast, check_memory, warn_of_parts
+from engine.kinds.results import cast, check_memory
 from engine.modes import state
 from engine.overloads import first_that_binds, no_overload
 from engine.registry import function, method, ops
@@ -71,7 +71,6 @@ def copy(input: Tensor, src: Operand, non_blocking: bool = False) -> Made:
         return made(input.dtype, input.layout, lambda xp: xp.full(input.layout.shape, stored))
     check_memory(input, src)
     shape = _broadcast(input, src)
-    warn_of_parts(src, input.dtype)
     return made(
         input.dtype,
         input.layout if shape == input.layout.shape else shape,
