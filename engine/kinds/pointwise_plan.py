@@ -188,7 +188,8 @@ def make_plan(rule: Rule, operands: list[Any], attributes: tuple[Any, ...]) -> P
     kind = kind_of(final, device)
     run = _runner(rule, operands, attributes, common, compute, kind, layout)
     plan = Plan(run, kind, layout, compute)
-    if common.low and not rule.keeps_exact(len(operands) - 1, operands[-1]):
+    numbers = [(at, o) for at, o in enumerate(operands) if not isinstance(o, Tensor)]
+    if common.low and not all(rule.keeps_exact(at, o) for at, o in numbers):
         plan.narrow = common.np
     if not isinstance(operands[-1], Tensor):
         plan.check = rule.check_number

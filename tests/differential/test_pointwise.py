@@ -473,3 +473,14 @@ torch.zeros(2, 3).t().apply_(lambda v: v + 1)
 @pytest.mark.parametrize("expression", lines(MAPPED))
 def test_mapped(expression: str) -> None:
     agree(NAMES + expression)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("shape", ["3.0", "[3.0]"])
+@pytest.mark.parametrize("number", ["1e10", "1e39", "1e-9", "1.001", "65519.0"])
+def test_numbers_on_either_side_of_low_precision(dtype: str, shape: str, number: str) -> None:
+    """A number is rounded first, unless it comes last where PyTorch takes it as it is."""
+    t = f"torch.tensor({shape}, dtype=torch.{dtype})"
+    for sign in ("//", "%", "/", "*", "+", "-"):
+        agree(f"{number} {sign} {t}")
+        agree(f"{t} {sign} {number}")
