@@ -99,7 +99,7 @@ def replaced(text: str, span: Span, words: str) -> str:
 
 def mended(program: str, diagnostic: Diagnostic, expr: str) -> str:
     """The program up to its error, and then a fix; or with a line of it as a fix would have it."""
-    place = re.search(r"  # (before )?line (\d+)$", expr)
+    place = re.search(r"  # (moved before )?line (\d+)$", expr)
     span = diagnostic.span
     assert span is not None
     lines = program.split("\n")

@@ -246,7 +246,7 @@ def test_a_step_between_two_backward_passes() -> None:
     )
     found = records(text, 1)[-1]
     assert "changed by `w -= w.grad` on line 7" in found["notes"][0]
-    assert found["fixes"][0]["expr"] == "b.backward()  # before line 6"
+    assert found["fixes"][0]["expr"] == "b.backward()  # moved before line 6"
 
 
 def test_culprits_in_earlier_inputs() -> None:

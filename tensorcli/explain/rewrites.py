@@ -97,7 +97,7 @@ def _moved(place: Place, failing: Place) -> Iterator[Rewrite]:
     without = Source(rewritten(place.source, failing.span, "pass"))
     moved = f"{words}\n{place.source.segment(top[0])}"
     text = rewritten(without, first, moved)
-    yield f"{words}  # before line {first.line}", text, place.text
+    yield f"{words}  # moved before line {first.line}", text, place.text
 
 
 def in_place(place: Place, span: Span, words: str) -> Rewrite:
