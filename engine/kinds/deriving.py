@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _new = object.__new__
 _ZERO, _ZEROS = (0,), (0, 0)
+# What a derivative looks like that hands its gradient on as it is.
+_HANDS_ON = (lambda g: g).__code__.co_code
 # Kinds of parameters whose values are never tensors.
 _NUMBERS_AND_NAMES = (
     "Scalar", "Dim", "int", "float", "bool", "str", "Dims", "SpreadDims", "Size", "Shape", "DType",
@@ -148,6 +150,8 @@ def _make_apply(plan: _Plan, count: int) -> Any:
     if len(rules) == 1 and rules[0][0].__class__ is int and not plan.outputs_kept:
         place, fn, where = rules[0]
         if where == (-1,):
+            if fn.__code__.co_code == _HANDS_ON and count <= 2:
+                return _apply_nothing(place, count)
             return _apply_linear(place, fn, count)
         if where == (-1, *range(len(plan.names))):
             return _apply_in_order(place, fn, count, len(plan.names) == 1)
@@ -169,6 +173,15 @@ def _make_apply(plan: _Plan, count: int) -> Any:
         return result
 
     return apply
+
+
+def _apply_nothing(place: int, count: int) -> Any:
+    """One input, whose gradient is that of the result."""
+    if count == 1:
+        return lambda node, g: (g,)
+    if place == 0:
+        return lambda node, g: (g, None)
+    return lambda node, g: (None, g)
 
 
 def _apply_linear(place: int, fn: Any, count: int) -> Any:
