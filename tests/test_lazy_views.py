@@ -324,3 +324,8 @@ def test_changes_of_real_conjugates_count() -> None:
     assert x._version == 1
     x.resize_(1)
     assert x._version == 2
+
+
+def test_half_precision_has_no_complex_view() -> None:
+    with pytest.raises(NotImplementedError, match="complex32, which is not among the dtypes here"):
+        F.view_as_complex(F.zeros(1, 2, dtype=dtypes.float16))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from engine import dtypes, lazy, tape
 from engine import layout as layouts
 from engine.dtypes import COMPLEX, FLOAT, DType, complex_of, real_of
-from engine.errors import TensorRuntimeError
+from engine.errors import TensorNotImplementedError, TensorRuntimeError
 from engine.kinds import composite, pointwise, view
 from engine.kinds.conjugate import conj as conjugate
 from engine.kinds.record import twin
@@ -53,6 +53,11 @@ def view_as_real(input: Tensor) -> tuple[Layout, int, Any]:
 )
 def view_as_complex(input: Tensor) -> tuple[Layout, int, Any]:
     """Pairs along the last dimension (size 2, stride 1) as complex numbers. A view."""
+    if input.dtype is dtypes.float16:
+        raise TensorNotImplementedError(
+            "view_as_complex of float16 would be complex32, which is not among the dtypes here: "
+            "convert to float32 first"
+        )
     if input.dtype not in (dtypes.float32, dtypes.float64):
         raise TensorRuntimeError(
             "view_as_complex is only supported for half, float and double tensors, but got a "
