@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
 
 # Every result is held against its rule (check mode), in the processes that tests start too.
 os.environ.setdefault("TENSORCLI_CHECK", "1")
+# A background job of a shell ignores ^C, and so would every program that the tests interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 # Processes that tests start run this checkout, wherever they run.
 os.environ["PYTHONPATH"] = str(Path(__file__).resolve().parent.parent)
 
