@@ -8,9 +8,17 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# Generous, and in time of the processor: the machine may be busy.
-ALL_OPERATIONS_MS = 60
-THOUSAND_RECORDS_MS = 15
+# Generous, in time of the processor, and in units of what importing numpy takes: the machine may be
+# busy, and slow.
+ALL_OPERATIONS = 1.0
+THOUSAND_RECORDS = 0.25
+
+_NUMPY = """
+import time
+start = time.process_time()
+import numpy
+print((time.process_time() - start) * 1000)
+"""
 
 _IMPORT = """
 import time, numpy
@@ -36,24 +44,26 @@ print((time.process_time() - start) * 1000)
 """
 
 
-def quickest(program: str, runs: int = 5) -> float:
-    """The least time in milliseconds that a process prints, after one that fills the caches."""
+def taken(program: str) -> float:
+    """The time in milliseconds that a process prints."""
     command = [sys.executable, "-P", "-c", program]
     environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT)}
-    times = [
-        float(
-            subprocess.run(
-                command, capture_output=True, text=True, check=True, env=environment, timeout=60
-            ).stdout
-        )
-        for _ in range(runs + 1)
-    ]
-    return min(times[1:])
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=True, env=environment, timeout=60
+    )
+    return float(done.stdout)
+
+
+def ratio(program: str, runs: int = 5) -> float:
+    """Its time to that of importing numpy, the least of some runs turn by turn, after one of each
+    that fills the caches."""
+    pairs = [(taken(program), taken(_NUMPY)) for _ in range(runs + 1)][1:]
+    return min(time for time, _ in pairs) / min(numpy for _, numpy in pairs)
 
 
 def test_importing_all_operations() -> None:
-    assert quickest(_IMPORT) < ALL_OPERATIONS_MS
+    assert ratio(_IMPORT) < ALL_OPERATIONS
 
 
 def test_a_thousand_registrations() -> None:
-    assert quickest(_REGISTER, 3) < THOUSAND_RECORDS_MS
+    assert ratio(_REGISTER) < THOUSAND_RECORDS
