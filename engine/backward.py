@@ -46,9 +46,8 @@ def run_one(root: Tensor) -> None:
     """As ``run`` for the plain case: one root with one element that is no view."""
     ag = root.ag
     assert ag is not None
-    start = _kept_one(root)
-    if start is None:
-        start = implicit_gradient(root, None, 0)
+    real = root.kind.dtype.is_floating_point and root.array is not None
+    start = _one(root) if real and not root.layout.ndim else implicit_gradient(root, None, 0)
     send(((root if ag.node is None else ag.node, ag.nr, start),), False, False, None, True)
 
 
@@ -353,8 +352,6 @@ def _run_hooks(node: Node, g: Any) -> Any:
 def _apply_hooks(hooks: Any, g: Tensor) -> Tensor:
     if state.recording is not None:
         state.recording.fail("a hook was called")
-    if _ones.get(g.kind) is g:
-        g = g.clone()
     for hook in list(hooks.values()):
         changed = hook(g)
         if changed is not None:
@@ -400,21 +397,19 @@ def implicit_gradient(root: Tensor, given: Tensor | None, at: int) -> Tensor:
     return given.clone() if straight else given
 
 
-# Gradients of ones for 0-d roots, by kind. Backward passes look at them only: hooks, leaves and
-# whoever retains a gradient get copies.
-_ones: dict[Kind, Tensor] = {}
+# A 0-d one of each kind: copying it is quicker than making it. What passes start from is never
+# shared, as hooks may change it in place.
+_ones: dict[Kind, Any] = {}
 
 
-def _kept_one(root: Tensor) -> Tensor | None:
-    """The gradient that a pass from a real 0-d root starts from, shared by all passes."""
-    kind = root.kind
-    one = _ones.get(kind)
-    if one is None or root.layout.ndim or root.array is None:
-        if root.layout.ndim or root.array is None or not kind.dtype.is_floating_point:
-            return None
-        one = _ones[kind] = implicit_gradient(root, None, 0)
+def _one(root: Tensor) -> Tensor:
+    """The gradient that a pass from a 0-d root of real numbers starts from."""
+    held = _ones.get(root.kind)
+    if held is None:
+        held = _ones[root.kind] = implicit_gradient(root, None, 0).array
+    one = wrap(held.copy(), root.kind, root.layout)
     if state.recording is not None:
-        state.recording.constant(one)
+        state.recording.fresh(held, one.array)
     return one
 
 

@@ -145,9 +145,10 @@ class Recording:
             return
         self._result(y, "copy", lambda a: a.copy(), (x,), MOVES)
 
-    def constant(self, t: Tensor) -> None:
-        """A tensor of ours that nobody changes is used."""
-        self._constant(t.array, ("ours", id(t.array)))
+    def fresh(self, kept: Any, y: Any) -> None:
+        """The array ``y`` is a copy of one of ours that nobody changes."""
+        self._constant(kept, ("ours", id(kept)))
+        self.copied(kept, y)
 
     def changed(
         self, x: Tensor, key: Any, run: Run, arrays: Sequence[Any], sort: int = COMPUTES

@@ -197,6 +197,28 @@ s.backward()
 u.sum().backward()
 m.grad, u.grad
 ---
+one = torch.ones(1, requires_grad=True)
+y = one * 1
+y.register_hook(lambda g: g.mul_(3))
+y.sum().backward()
+u.sum().backward()
+one.grad, u.grad
+---
+def first(g):
+    g[0] = 5
+y = m * 1
+y.register_hook(first)
+y.sum().backward()
+u.sum().backward()
+m.grad, u.grad
+---
+t = torch.tensor(2.0, requires_grad=True)
+y = t * 1
+y.grad_fn.register_prehook(lambda g: (g[0].mul_(3),))
+y.backward()
+u.sum().backward()
+t.grad, u.grad
+---
 t = torch.tensor(2.0, requires_grad=True)
 t.backward()
 t.grad.mul_(4)
