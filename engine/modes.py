@@ -79,12 +79,15 @@ class Modes:
     def set_inference(self, on: bool) -> None:
         """Enter or leave inference mode (``grad`` is set by the caller)."""
         self.inference = on
-        self.watch = on or self.check or self.recording is not None
+        self._look()
 
     def set_recording(self, recording: Any) -> None:
         """Have what happens to arrays told to ``recording``; None ends it."""
         self.recording = recording
-        self.watch = self.inference or self.check or recording is not None
+        self._look()
+
+    def _look(self) -> None:
+        self.watch = self.inference or self.check or self.recording is not None
 
 
 state = Modes()

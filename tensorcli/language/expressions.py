@@ -33,7 +33,7 @@ from tensorcli.language.text_format import convert, format_value
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tensorcli.language.compiling import Advice, Frame, Value
+    from tensorcli.language.compiling import Frame, Value
     from tensorcli.language.source import Source
 
 
@@ -123,11 +123,18 @@ def unknown_name(key: str, source: Source, node: ast.AST, frame: Frame) -> NameE
 
 @compiles_expression(ast.BinOp)
 def binary(node: ast.BinOp, context: Context) -> Value:
-    if context.advice is not None:
-        return advised(node, context, context.advice)
     left, right = expression(node.left, context), expression(node.right, context)
-    apply, guard, _, _ = BINARY[type(node.op)]
+    operation, guard, _, _ = BINARY[type(node.op)]
+    apply = operation
     source = context.source
+
+    def settle() -> None:
+        nonlocal apply
+        apply = operation
+
+    if context.advice is not None:
+        apply = context.advice.operation(node, context, operation, settle)
+
     if guard is None:
 
         def plain(frame: Frame) -> Any:
@@ -153,33 +160,6 @@ def binary(node: ast.BinOp, context: Context) -> Value:
             raise
 
     return guarded
-
-
-def advised(node: ast.BinOp, context: Context, advice: Advice) -> Value:
-    """The same, looked at by whoever seeks surprises until that has seen enough."""
-    left, right = expression(node.left, context), expression(node.right, context)
-    operation, guard, _, _ = BINARY[type(node.op)]
-    apply = operation
-    source = context.source
-
-    def settle() -> None:
-        nonlocal apply
-        apply = operation
-
-    apply = advice.operation(node, context, operation, settle)
-
-    def run(frame: Frame) -> Any:
-        a = left(frame)
-        b = right(frame)
-        try:
-            if guard is not None and type(a) not in SAFE and type(b) not in SAFE:
-                guard(a, b)
-            return apply(a, b)
-        except Exception as exc:
-            attach(exc, source, node, (node.left, node.right), (a, b))
-            raise
-
-    return run
 
 
 @compiles_expression(ast.UnaryOp)
