@@ -135,6 +135,7 @@ MISTAKES: list[tuple[str, str, str, str | None]] = [
     ("", "math.sqr(4)", "did you mean sqrt", "math.sqrt(4)"),
     ("a = ones(2)", "torch.softmx(a.add(1), 0)", "mean softmax?", "torch.softmax(a.add(1), 0)"),
     ("", "torch.zeross(900, 900)", "did you mean zeros?", "torch.zeros(900, 900)"),
+    ("x, w = ones(3, 4), ones(4, 2)", "x @ w.t()", "the last size of `x` (4)", "x @ w"),
     ("a = ones(2)", "a.shap", "did you mean shape?", "a.shape"),
     ("a = ones(2, 3)", "a.sum(dims=1)", "no keyword 'dims'", "a.sum(dim=1)"),
     ("", "zeros(2, dtyp=float64)", "", "zeros(2, dtype=float64)"),

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from tensorcli.language.errors import Where
     from tensorcli.language.source import Source
 
+TWICE_TURNED = (".t().t()", ".mT.mT", ".T.t()", ".T.mT")
+"""Two transpositions on end, which leave a matrix as it was."""
+
 MOST = 3
 """Fixes shown for one mistake; more would be a list to choose from, not an answer."""
 
@@ -206,7 +209,10 @@ class Failure:
                 bare = template == "{}" or not template.startswith("{}")
                 inner = inner if part.tight or bare else f"({inner})"
                 first, last = _with_parentheses(self._text, first, last)
-            edits.append((first, last, inner if template is None else template.format(inner)))
+            filled = inner if template is None else template.format(inner)
+            for twice in TWICE_TURNED if shown else ():
+                filled = filled.removesuffix(twice)
+            edits.append((first, last, filled))
         node = self.node
         if "function" in more and isinstance(node, ast.Call):
             first, last = self._range(start, self.source.span(node.func))
